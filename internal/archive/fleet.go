@@ -10,23 +10,23 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
-// Fleet returns the IDs of the runs of a fleet, the first start first. ref is the ID of a fleet, the beginning of one fleet's ID and of no run outside
+// Fleet returns the runs of a fleet, the first start first. ref is the ID of a fleet, the beginning of one fleet's ID and of no run outside
 // it, or [store.Latest] if the newest run belongs to a fleet. Other references have no runs, among them the beginning of a single run's ID. A fleet of one node has none either, because
 // the report of its run says more.
-func Fleet(ctx context.Context, db *store.Store, ref string) ([]string, error) {
+func Fleet(ctx context.Context, db *store.Store, ref string) ([]store.Summary, error) {
 	runs, err := db.Runs(ctx)
 	if err != nil || len(runs) == 0 {
 		return nil, err
 	}
 	slices.Reverse(runs)
 	var fleets []string
-	members := map[string][]string{}
+	members := map[string][]store.Summary{}
 	for _, r := range runs {
 		if r.Node != nil {
 			if members[r.Node.Fleet] == nil {
 				fleets = append(fleets, r.Node.Fleet)
 			}
-			members[r.Node.Fleet] = append(members[r.Node.Fleet], r.ID)
+			members[r.Node.Fleet] = append(members[r.Node.Fleet], r)
 		}
 	}
 	fleet := ref
@@ -37,7 +37,9 @@ func Fleet(ctx context.Context, db *store.Store, ref string) ([]string, error) {
 		hasPrefix := func(id string) bool { return len(id) >= len(ref) && strings.EqualFold(id[:len(ref)], ref) }
 		ids := lists.Filter(lists.Convert(runs, func(r *store.Summary) string { return r.ID }), hasPrefix)
 		matches := lists.Filter(fleets, hasPrefix)
-		isOutside := func(id string) bool { return !slices.Contains(members[matches[0]], id) }
+		isOutside := func(id string) bool {
+			return !slices.ContainsFunc(members[matches[0]], func(r store.Summary) bool { return r.ID == id })
+		}
 		switch {
 		case len(matches) == 0 || len(ids) == 1 || len(matches) == 1 && slices.ContainsFunc(ids, isOutside):
 			return nil, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 )
 
 // clusterOptions are the flags of all verbs about a cluster.
@@ -181,7 +182,7 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 	}
 	f.Plan = string(p.YAML())
 	if count := len(f.Nodes); f.Parallel != 1 && count > 1 && !f.Privileged {
-		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", atOnce(f)))
+		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", f.AtOnce()))
 	}
 	return f, exclusions, nil
 }
@@ -207,13 +208,6 @@ func resolveTargets(ctx context.Context, client *kube.Client, p plan.Plan, f *cl
 
 // minLease is the shortest lease.
 const minLease = time.Minute
-
-func atOnce(f cluster.Fleet) int {
-	if f.Parallel == 0 {
-		return len(f.Nodes)
-	}
-	return min(f.Parallel, len(f.Nodes))
-}
 
 // reasons lists the excluded nodes after a sentence.
 func reasons(exclusions []cluster.Excluded) string {
@@ -305,7 +299,7 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	c := a.coordinator(client, db, f)
 	defer a.onAbandon(func() error { return a.abandonFleet(f, opts.clusterOptions) })()
-	a.line(fmt.Sprintf("cluster run %s: %d nodes, namespace %s", f.ID, len(f.Nodes), f.Namespace))
+	a.line(fmt.Sprintf("cluster run %s: %s, namespace %s", f.ID, quantity.Counted(len(f.Nodes), "node"), f.Namespace))
 	if err := c.Create(ctx); err != nil {
 		f.Nodes = nil // without agents they are clean
 		return errors.Join(err, a.clean(client, &f))
@@ -477,7 +471,7 @@ touchstone cluster collect, then collects the results and cleans up.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.env.Stdout, "cluster run %s: %d agents end after the trial under way\n", f.ID, count)
+			fmt.Fprintf(a.env.Stdout, "cluster run %s ends on %s, after the trial under way\n", f.ID, quantity.Counted(count, "node"))
 			return nil
 		},
 	}

@@ -20,12 +20,13 @@ type fleetProgress struct {
 
 	mu       sync.Mutex
 	states   map[string]cluster.State
-	last     time.Time // of the last line about all nodes
+	notes    map[string]string // the last note about a node
+	last     time.Time         // of the last line about all nodes
 	interval time.Duration
 }
 
 func newFleetProgress(s status, f *cluster.Fleet) *fleetProgress {
-	return &fleetProgress{status: s, fleet: f, states: map[string]cluster.State{}, interval: plainInterval}
+	return &fleetProgress{status: s, fleet: f, states: map[string]cluster.State{}, notes: map[string]string{}, interval: plainInterval}
 }
 
 // Changed implements cluster.Observer.
@@ -62,7 +63,12 @@ func (p *fleetProgress) Trial(node string, t result.Trial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t.Status != result.OK {
-		p.line(fmt.Sprintf("%s: %s: %s on %s: %s", node, t.Status, name(t.Cell), t.Target, quantity.OneLine(t.Why())))
+		line := fmt.Sprintf("%s: %s: %s on %s", node, t.Status, name(t.Cell), t.Target)
+		if reason := quantity.OneLine(t.Why()); !strings.Contains(p.notes[node], reason) {
+			line += ": " + reason
+			p.notes[node] = reason
+		}
+		p.line(line)
 		p.summarize()
 	}
 }
@@ -71,7 +77,8 @@ func (p *fleetProgress) Trial(node string, t result.Trial) {
 func (p *fleetProgress) Note(node, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line(cmp.Or(node, "note") + ": " + quantity.OneLine(text))
+	p.notes[node] = quantity.OneLine(text)
+	p.line(cmp.Or(node, "note") + ": " + p.notes[node])
 	p.summarize()
 }
 

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 )
@@ -67,11 +69,8 @@ func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []clu
 		}
 		ids = append(ids, o.RunID)
 	}
-	if len(ids) > 0 {
-		view := reportOptions{dir: opts.dir, format: opts.format, site: filepath.Join(opts.dir, fleetFolder)}
-		if err := a.reportFleet(context.WithoutCancel(ctx), view, analysis.Options{Release: true}, ids); err != nil {
-			return err
-		}
+	if err := a.showFleet(context.WithoutCancel(ctx), opts, ids, db); err != nil {
+		return err
 	}
 	fmt.Fprintf(a.env.Stderr, "\ncluster run %s: %d of %d nodes complete, results %s\n", f.ID, len(outcomes)-rest, len(outcomes), filepath.Join(opts.dir, databaseName))
 	for _, o := range outcomes {
@@ -91,6 +90,27 @@ func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []clu
 		return &exitError{code: ExitFailure}
 	}
 	return nil
+}
+
+// showFleet shows the report of a fleet, and writes its pages. A fleet of one node has the report of its run.
+func (a *App) showFleet(ctx context.Context, opts *fleetOptions, ids []string, db *store.Store) error {
+	folder, options := filepath.Join(opts.dir, fleetFolder), analysis.Options{Release: true}
+	switch len(ids) {
+	case 0:
+		return nil
+	case 1:
+		run, err := db.Run(ctx, ids[0])
+		if err == nil {
+			_, err = writableFolder("the folder of the page", folder, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+		r, page := report.New([]result.Run{archive.WithoutVariables(run)}, options), filepath.Join(folder, sitePage)
+		view := reportOptions{dir: opts.dir, format: opts.format, page: page, refs: ids}
+		return errors.Join(a.writeReport(view, r), a.writeReport(reportOptions{format: formatHTML, file: page}, r))
+	}
+	return a.reportFleet(ctx, reportOptions{dir: opts.dir, format: opts.format, site: folder}, options, ids)
 }
 
 // fleetFolder is the folder of the pages of a fleet, in the output folder.

@@ -9,8 +9,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	answer "github.com/touchstone-bench/touchstone/internal/answer/fleet"
-	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/archive"
+	"github.com/touchstone-bench/touchstone/internal/lists"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -34,8 +35,8 @@ func (a *App) fleetRuns(ctx context.Context, dir string, refs []string) (ids []s
 			if list != nil && len(refs) > 1 && ref != store.Latest {
 				return usage(fmt.Errorf("%s is a fleet, and a report has one fleet alone; leave out the others", ref))
 			}
-			if len(refs) == 1 {
-				ids = list
+			if list != nil && len(refs) == 1 {
+				ids = lists.Convert(list, func(r *store.Summary) string { return r.ID })
 			}
 		}
 		return nil
@@ -104,10 +105,12 @@ func (a *App) writeSite(ctx context.Context, opts reportOptions, o analysis.Opti
 	write := func(name string, do func(w io.Writer) error) error {
 		return replaceFile(filepath.Join(opts.site, name), func(w io.Writer) error { return do(clean(w)) })
 	}
-	end := a.slow(fmt.Sprintf("writing the pages of %d nodes", len(ids)))
+	end := a.slow(fmt.Sprintf("writing the pages of %s", quantity.Counted(len(ids), "node")))
 	err := a.eachRun(ctx, opts, ids, func(run *result.Run) error {
 		r := report.New([]result.Run{*run}, o)
-		return write(nodePage(run.ID), func(w io.Writer) error { return a.writeDocument(w, formatHTML, opts.site, runs.Document(&r)) })
+		return write(nodePage(run.ID), func(w io.Writer) error {
+			return a.writeDocument(w, formatHTML, opts.site, answer.NodeDocument(&r, sitePage))
+		})
 	})
 	end()
 	if err != nil {
@@ -117,6 +120,6 @@ func (a *App) writeSite(ctx context.Context, opts reportOptions, o analysis.Opti
 	if err := write(sitePage, func(w io.Writer) error { return a.writeDocument(w, formatHTML, page, answer.Document(r, nodePage)) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.env.Stderr, "page %s, with the pages of %d nodes beside it\n", page, len(ids))
+	fmt.Fprintf(a.env.Stderr, "page %s, with the pages of %s beside it\n", page, quantity.Counted(len(ids), "node"))
 	return nil
 }

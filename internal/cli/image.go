@@ -124,7 +124,7 @@ also writes the digests of the image's layers, to a file with the ending .pin.`,
 }
 
 // printDigest prints the digest of an image after lead.
-func (a *App) printDigest(lead string, img v1.Image) error {
+func (a *App) printDigest(lead string, img image.Artifact) error {
 	digest, err := img.Digest()
 	if err == nil {
 		a.clear()

@@ -61,6 +61,8 @@ type Checker struct {
 	Report func(Finding)
 	Step   func(string)
 
+	hasQuota bool // a quota is an obstacle
+
 	mu     sync.Mutex
 	failed bool
 }
@@ -129,38 +131,61 @@ func (c *Checker) rights(ctx context.Context) error {
 	if c.Fleet.OwnNamespace {
 		rights = append(rights, right{resource: "namespaces", verbs: []string{"create", "get", "list", "delete"}, everywhere: true, optional: "--namespace names an existing namespace in place of a new one"})
 	}
-	gaps, count := 0, 0
+	count := 0
+	var gaps []gap
 	for _, r := range rights {
+		name := r.resource
+		if r.sub != "" {
+			name += "/" + r.sub
+		}
+		place := fmt.Sprintf("in namespace %q", namespace)
+		if r.everywhere {
+			place = "in the whole cluster"
+		}
+		var verbs []string
+		reason := ""
 		for _, verb := range r.verbs {
 			count++
 			ask := authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource, Subresource: r.sub, Verb: verb, Namespace: namespace}
-			name := r.resource
-			if r.sub != "" {
-				name += "/" + r.sub
-			}
 			if r.everywhere {
 				ask.Namespace = ""
 			}
-			ok, reason, err := c.Client.Allowed(ctx, ask)
+			ok, cause, err := c.Client.Allowed(ctx, ask)
 			if err != nil {
 				return c.Client.Explain(err)
 			}
-			if ok {
-				continue
+			if !ok {
+				verbs, reason = append(verbs, verb), cmp.Or(reason, cause)
 			}
-			gaps++
-			place := fmt.Sprintf(" in namespace %q", namespace)
-			if r.everywhere {
-				place = ""
-			}
-			remedy := cmp.Or(r.optional, "an administrator can grant it, or apply the objects of touchstone cluster run --manifest")
-			c.report(Obstacle, "rights", strings.TrimSpace(fmt.Sprintf("no right to %s %s%s. %s", verb, name, place, reason)), remedy)
 		}
+		if verbs == nil {
+			continue
+		}
+		remedy := cmp.Or(r.optional, "an administrator can grant it, or apply the objects of touchstone cluster run --manifest")
+		i := slices.IndexFunc(gaps, func(g gap) bool { return g.place == place && g.reason == reason && g.remedy == remedy })
+		if i < 0 {
+			i = len(gaps)
+			gaps = append(gaps, gap{place: place, reason: reason, remedy: remedy})
+		}
+		gaps[i].rights = append(gaps[i].rights, strings.Join(verbs, ", ")+" "+name)
 	}
-	if gaps == 0 {
+	for _, g := range gaps {
+		text := fmt.Sprintf("no right %s to %s", g.place, strings.Join(g.rights, "; to "))
+		if g.reason != "" {
+			text += ": " + g.reason
+		}
+		c.report(Obstacle, "rights", text, g.remedy)
+	}
+	if gaps == nil {
 		c.report(Fine, "rights", fmt.Sprintf("all %d that a run needs", count), "")
 	}
 	return nil
+}
+
+// gap is rights that are missing in one place for one reason, with one remedy.
+type gap struct {
+	place, reason, remedy string
+	rights                []string
 }
 
 // nodes reports the chosen nodes, and the classes that they have.
@@ -179,7 +204,7 @@ func (c *Checker) nodes(ctx context.Context, classes []nodev1.RuntimeClass) erro
 	}
 	c.report(Fine, "nodes", fmt.Sprintf("%d chosen: %s; kubelet %s", len(c.Fleet.Nodes), counts(kinds), counts(kubelets)), "")
 	if len(archs) > 1 {
-		c.report(Caution, "architectures", counts(archs), "the image needs a manifest for each; or choose nodes of one with --selector kubernetes.io/arch=…")
+		c.report(Caution, "architectures", counts(archs), "give touchstone for each of them to --program of touchstone cluster image push, so that one image serves all; or choose nodes of one with --selector kubernetes.io/arch=…")
 	}
 	list, err := c.Client.Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -233,6 +258,14 @@ func counts(numbers map[string]int) string {
 // podsPerNode is the number of pods of a run on a node at once: the agent, and a measured pod.
 const podsPerNode = 2
 
+// AtOnce is the number of nodes that measure at once.
+func (f *Fleet) AtOnce() int {
+	if f.Parallel == 0 {
+		return len(f.Nodes)
+	}
+	return min(f.Parallel, len(f.Nodes))
+}
+
 // quotas compares the quotas of an existing namespace with the needs of a run.
 func (c *Checker) quotas(ctx context.Context) error {
 	if c.Fleet.OwnNamespace {
@@ -266,12 +299,18 @@ func (c *Checker) quotas(ctx context.Context) error {
 				continue
 			}
 			use := q.Status.Used[name]
-			if free, need := hard.Value()-use.Value(), int64(podsPerNode*len(c.Fleet.Nodes)); free < need {
-				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("%d more pods, and a run has %d at once", free, need), "raise it, choose fewer nodes, or set --parallel")
+			if free, need := hard.Value()-use.Value(), int64(podsPerNode*c.Fleet.AtOnce()); free < need {
+				remedy := "raise it"
+				if need > podsPerNode {
+					remedy += ", choose fewer nodes, or set a smaller --parallel"
+				}
+				c.hasQuota = true
+				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("it leaves room for pods: %d, and a run has %d at once", free, need), remedy)
 			}
 		}
 		for _, name := range []corev1.ResourceName{corev1.ResourceLimitsCPU, corev1.ResourceLimitsMemory} {
 			if _, ok := q.Status.Hard[name]; ok {
+				c.hasQuota = true
 				c.report(Obstacle, "quota "+q.Name, fmt.Sprintf("it needs %s for each pod, and measured pods have no limits unless the plan sets them", name), "add a LimitRange with defaults, or name another namespace")
 			}
 		}
@@ -297,6 +336,9 @@ func (c *Checker) admission(ctx context.Context) error {
 		c.report(Caution, "admission", "only the namespace of the run admits its pods, which a dry run cannot show", "touchstone cluster check without --dry shows it")
 	case c.Fleet.Privileged && strings.Contains(err.Error(), "violates PodSecurity"):
 		c.report(Obstacle, "admission", err.Error(), fmt.Sprintf("label the namespace: kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged; or leave out --namespace", pod.Namespace))
+	case strings.Contains(err.Error(), "cannot create resource"): // the refusal of a right, before any rule of admission
+		c.report(Caution, "admission", "not checked, without the right to create pods in namespace "+pod.Namespace, "a refusal shows when the run creates its first pod")
+	case c.hasQuota && strings.Contains(err.Error(), "quota"): // it is an obstacle already
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		c.report(Obstacle, "admission", err.Error(), "an admission rule of the cluster refuses the pod of an agent: ask its administrator for an exemption of the namespace")
 	case apierrors.IsNotFound(err):
@@ -506,5 +548,5 @@ func (f *Fleet) Summary() string {
 	if f.OwnNamespace {
 		space = fmt.Sprintf("the namespace %s with", f.Namespace)
 	}
-	return fmt.Sprintf("%s a service account, a role, its binding, two config maps and %d agents (image %s); --manifest of touchstone cluster run prints them", space, len(f.Nodes), f.Image)
+	return fmt.Sprintf("%s a service account, a role, its binding, two config maps and an agent on each chosen node (%d, image %s); --manifest of touchstone cluster run prints them", space, len(f.Nodes), f.Image)
 }

@@ -588,8 +588,8 @@ func TestCheck(t *testing.T) {
 	must.Do(t, c.Run(t.Context()))
 	report := strings.Join(findings, "\n")
 	for _, want := range []string{
-		"ok cluster: Kubernetes v1.37.2", "obstacle rights: no right to patch pods in namespace \"mine\"", "note node old: not measured: it is cordoned",
-		`obstacle class gvisor: no chosen node has its handler "runsc"`, "obstacle quota q: 1 more pods, and a run has 2 at once", "ok admission",
+		"ok cluster: Kubernetes v1.37.2", "obstacle rights: no right in namespace \"mine\" to patch pods; an administrator", "note node old: not measured: it is cordoned",
+		`obstacle class gvisor: no chosen node has its handler "runsc"`, "obstacle quota q: it leaves room for pods: 1, and a run has 2 at once; raise it", "ok admission",
 	} {
 		if !strings.Contains(report, want) {
 			t.Errorf("no finding %q in\n%s", want, report)
@@ -597,6 +597,39 @@ func TestCheck(t *testing.T) {
 	}
 	if c.Passed() || len(s.Paths()) != count {
 		t.Errorf("passed %t, and the objects are %v", c.Passed(), s.Paths())
+	}
+}
+
+// Missing rights with the same remedy are one finding, and hide no refusal of another rule: the pod is not tried without the right to create it.
+func TestCheckRights(t *testing.T) {
+	s := kubetest.New(t)
+	s.Allowed = func(right string) bool { return strings.HasPrefix(right, "list ") }
+	s.Set(t, "/api/v1/nodes/n1", node("n1", nil))
+	s.Fault = func(method, path string) *metav1.Status {
+		if method == http.MethodPost && strings.HasSuffix(path, "/pods") {
+			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, `pods is forbidden: User "u" cannot create resource "pods" in API group ""`)
+		}
+		return nil
+	}
+	f := fleet(1)
+	f.OwnNamespace, f.Events = true, true
+	var findings []string
+	c := cluster.Checker{Client: s.Client(t), Fleet: f, Report: func(x cluster.Finding) { findings = append(findings, string(x.Level)+" "+x.String()) }, Step: func(string) {}}
+	must.Do(t, c.Run(t.Context()))
+	obstacles := slices.DeleteFunc(slices.Clone(findings), func(text string) bool { return !strings.HasPrefix(text, "obstacle") })
+	if len(obstacles) != 3 {
+		t.Fatalf("the obstacles are %q", obstacles)
+	}
+	for i, want := range []string{
+		"to create, delete serviceaccounts; to create, update, delete configmaps; to create, delete roles; to create, delete rolebindings; to create, get, watch, patch, delete pods; to get pods/log",
+		"to watch events; --no-events does without", "no right in the whole cluster to create, get, delete namespaces; --namespace names an existing namespace",
+	} {
+		if !strings.Contains(obstacles[i], want) {
+			t.Errorf("the obstacle %q lacks %q", obstacles[i], want)
+		}
+	}
+	if !slices.ContainsFunc(findings, func(text string) bool { return strings.HasPrefix(text, "note admission: not checked") }) {
+		t.Errorf("the findings are %q", findings)
 	}
 }
 

@@ -53,7 +53,8 @@ func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Image, [
 	case e.isFake:
 		return fakeFiles(names), nil, nil
 	case e.session == nil:
-		return e.podImages(names), nil, nil
+		facts, err := e.podFacts(ctx)
+		return e.podImages(names), facts, err
 	}
 	probe := runner.Image{Rootfs: e.session.Rootfs, Ref: e.session.Registry.Probe()}
 	if len(names) == 0 || !slices.ContainsFunc(e.targets, available) {

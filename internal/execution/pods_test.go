@@ -63,7 +63,7 @@ func TestRunOfAnAgent(t *testing.T) {
 	must.Do(t, err)
 	var o recorder
 	node := &result.Node{Fleet: "fleet", Name: "node1"}
-	e, err := New(Config{Plan: p, Store: f.db, RunID: "run", Folder: f.folder, Observer: &o, Node: node, Pods: &k8s.Config{Client: client, Namespace: "ns", Fleet: "fleet"}})
+	e, err := New(Config{Plan: p, Store: f.db, RunID: "run", Folder: f.folder, Observer: &o, Node: node, Pods: &k8s.Config{Client: client, Namespace: "ns", Fleet: "fleet", Image: "registry/touchstone:1"}})
 	must.Do(t, err)
 	outcome, err := e.Run(t.Context())
 	must.Do(t, err)
@@ -77,6 +77,9 @@ func TestRunOfAnAgent(t *testing.T) {
 	}
 	if !strings.Contains(run.Targets[0].Unavailable, "bind the printed role") {
 		t.Errorf("the target is %+v", run.Targets[0])
+	}
+	if i := run.Images; len(i) != 1 || i[0].Name != "registry/touchstone:1" || i[0].Digest != "" || !strings.HasPrefix(i[0].Unavailable, "its digest is not known: pods is forbidden") {
+		t.Errorf("the images are %+v", i)
 	}
 	for _, c := range run.Caveats {
 		if strings.Contains(c, "fake") {

@@ -170,7 +170,10 @@ func ImageText(i result.Image) string {
 	if i.Unavailable != "" {
 		return i.Name + ": not available: " + i.Unavailable
 	}
-	text := fmt.Sprintf("%s: %s, %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)], quantity.Text(float64(i.Size), result.Bytes))
+	text := fmt.Sprintf("%s: %s", i.Name, i.Digest[:min(len(i.Digest), digestShown)])
+	if i.Size > 0 {
+		text += ", " + quantity.Text(float64(i.Size), result.Bytes)
+	}
 	if i.UpdatedList {
 		text += ", from an updated list of packages"
 	}

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // AgentPath is the path of touchstone in an image of the agent.
@@ -30,6 +32,27 @@ func ProgramArch(program []byte) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("no image exists for its architecture, %v", file.Machine)
+}
+
+// Agents is the artifact of images of agents, one for each architecture: an image alone, and else their index, so that one name serves all nodes.
+func Agents(images ...v1.Image) (Artifact, error) {
+	if len(images) == 1 {
+		return images[0], nil
+	}
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var archs []string
+	for _, img := range images {
+		config, err := img.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(archs, config.Architecture) {
+			return nil, fmt.Errorf("two programs are for %s; name one for each architecture", config.Architecture)
+		}
+		archs = append(archs, config.Architecture)
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: config.Platform()}})
+	}
+	return index, nil
 }
 
 // Agent adds touchstone to an image of benchmarks. Agents and the pods that they measure share the image, so that a node pulls one.

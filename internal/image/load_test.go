@@ -222,7 +222,7 @@ func TestDockerReadsSavedImage(t *testing.T) {
 }
 
 // An archive of an index has an image for each architecture in both formats, and in the OCI layout the name that containerd, Podman and Docker use.
-func TestSaveIndex(t *testing.T) {
+func TestSaveTagged(t *testing.T) {
 	index, digests := v1.ImageIndex(empty.Index), map[string]v1.Hash{}
 	for _, arch := range []string{"amd64", "arm64"} {
 		img := forPlatform(t, made(t, archive(t, regularFile(arch))), arch)
@@ -235,7 +235,7 @@ func TestSaveIndex(t *testing.T) {
 	must.Do(t, err)
 	date := time.Unix(1_800_000_000, 0)
 	var b, twin bytes.Buffer
-	must.Do(t, SaveIndex(t.Context(), &b, tag, date, index), SaveIndex(t.Context(), &twin, tag, date, index))
+	must.Do(t, SaveTagged(t.Context(), &b, tag, date, index), SaveTagged(t.Context(), &twin, tag, date, index))
 	if !bytes.Equal(b.Bytes(), twin.Bytes()) {
 		t.Error("two archives of one index differ")
 	}
@@ -273,6 +273,50 @@ func TestSaveIndex(t *testing.T) {
 	}
 	if want := map[string]string{containerdName: tag.Name(), refName: "v1"}; !maps.Equal(top, want) {
 		t.Errorf("the index is called %v, want %v", top, want)
+	}
+}
+
+// An archive of one image has its whole name in both formats, and Docker's registry by the name that container engines have for it.
+func TestSaveTaggedImage(t *testing.T) {
+	img := made(t, archive(t, regularFile("a")))
+	tag, err := name.NewTag("bench/touchstone:v1")
+	must.Do(t, err)
+	var b bytes.Buffer
+	must.Do(t, SaveTagged(t.Context(), &b, tag, Epoch(), img))
+	file := written(t, b.Bytes())
+	docker, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(file) })
+	must.Do(t, err)
+	if want := []string{"docker.io/bench/touchstone:v1"}; !slices.Equal(docker[0].RepoTags, want) {
+		t.Errorf("Docker's names are %v, want %v", docker[0].RepoTags, want)
+	}
+	got, release, err := testCache(t).Open(t.Context(), file, runtime.GOARCH)
+	must.Do(t, err)
+	digest, err := got.Digest()
+	must.Do(t, err, release())
+	if want, err := img.Digest(); err != nil || digest != want {
+		t.Errorf("the layout has the image %v, want %v (%v)", digest, want, err)
+	}
+}
+
+// Images of agents for several architectures are an index, and one image is itself.
+func TestAgents(t *testing.T) {
+	amd, arm := forPlatform(t, made(t, archive(t, regularFile("amd64"))), "amd64"), forPlatform(t, made(t, archive(t, regularFile("arm64"))), "arm64")
+	if one, err := Agents(amd); err != nil || one != Artifact(amd) {
+		t.Errorf("one image is %v, %v", one, err)
+	}
+	if _, err := Agents(amd, arm, amd); err == nil || !strings.Contains(err.Error(), "two programs are for amd64") {
+		t.Errorf("two images of one architecture: %v", err)
+	}
+	artifact, err := Agents(amd, arm)
+	must.Do(t, err)
+	manifest, err := artifact.(v1.ImageIndex).IndexManifest()
+	must.Do(t, err)
+	var platforms []string
+	for _, d := range manifest.Manifests {
+		platforms = append(platforms, d.Platform.String())
+	}
+	if want := []string{"linux/amd64", "linux/arm64"}; !slices.Equal(platforms, want) {
+		t.Errorf("the index has %v, want %v", platforms, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -24,23 +25,36 @@ func Save(ctx context.Context, w io.Writer, name string, image v1.Image) (err er
 			err = fmt.Errorf("save image %s: %w", name, err)
 		}
 	}()
-	files, err := filesOf(name, image)
+	files, err := filesOf(image, "touchstone/"+name+":latest", map[string]string{refName: name})
 	if err != nil {
 		return err
 	}
 	return write(ctx, w, Epoch(), files)
 }
 
-// SaveIndex writes the images of an index as a tar archive in the formats of Save, with a date. Programs that read the OCI layout get the index by
-// its name, such as localhost/touchstone:v1. Those that read the manifest.json get each image by the name with its architecture, such as
-// localhost/touchstone:v1-arm64.
-func SaveIndex(ctx context.Context, w io.Writer, tag name.Tag, date time.Time, index v1.ImageIndex) (err error) {
+// Artifact is an image, or an index of the images of several architectures.
+type Artifact interface {
+	partial.Describable
+	RawManifest() ([]byte, error)
+}
+
+// SaveTagged writes an artifact as a tar archive in the formats of Save, with a date. Programs that read the OCI layout get it by its name, such as
+// localhost/touchstone:v1. Those that read the manifest.json get an image by this name, and each image of an index by the name with its architecture,
+// such as localhost/touchstone:v1-arm64.
+func SaveTagged(ctx context.Context, w io.Writer, tag name.Tag, date time.Time, artifact Artifact) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("save images %s: %w", tag, err)
+			err = fmt.Errorf("save image %s: %w", tag, err)
 		}
 	}()
-	files, err := filesOfIndex(tag, index)
+	names := map[string]string{containerdName: wholeName(tag), refName: tag.TagStr()}
+	var files []saved
+	switch artifact := artifact.(type) {
+	case v1.Image:
+		files, err = filesOf(artifact, wholeName(tag), names)
+	case v1.ImageIndex:
+		files, err = filesOfIndex(artifact, wholeName(tag), names)
+	}
 	if err != nil {
 		return err
 	}
@@ -75,18 +89,18 @@ type saved struct {
 	open   func() (io.ReadCloser, error)
 }
 
-// filesOf returns the files of an image's archive.
-func filesOf(name string, image v1.Image) ([]saved, error) {
+// filesOf returns the files of an image's archive. name is its name for Docker, and annotations has its names in the OCI layout.
+func filesOf(image v1.Image, name string, annotations map[string]string) ([]saved, error) {
 	d, err := partial.Descriptor(image)
 	if err != nil {
 		return nil, err
 	}
-	d.Annotations = map[string]string{refName: name}
+	d.Annotations = annotations
 	blobs, err := blobsIn(image)
 	if err != nil {
 		return nil, err
 	}
-	docker, err := dockerImageOf(image, "touchstone/"+name+":latest")
+	docker, err := dockerImageOf(image, name)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +110,21 @@ func filesOf(name string, image v1.Image) ([]saved, error) {
 // containerdName is the annotation of an image with its whole name. containerd, Podman and Docker with containerd's store read it.
 const containerdName = "io.containerd.image.name"
 
+// wholeName is the name of an image with its registry. Container engines have another name for the registry of Docker.
+func wholeName(tag name.Tag) string {
+	if rest, ok := strings.CutPrefix(tag.Name(), name.DefaultRegistry+"/"); ok {
+		return "docker.io/" + rest
+	}
+	return tag.Name()
+}
+
 // filesOfIndex returns the files of the archive of an index.
-func filesOfIndex(tag name.Tag, index v1.ImageIndex) ([]saved, error) {
+func filesOfIndex(index v1.ImageIndex, name string, annotations map[string]string) ([]saved, error) {
 	d, err := partial.Descriptor(index)
 	if err != nil {
 		return nil, err
 	}
-	d.Annotations = map[string]string{containerdName: tag.Name(), refName: tag.TagStr()}
+	d.Annotations = annotations
 	text, err := index.RawManifest()
 	if err != nil {
 		return nil, err
@@ -121,7 +143,7 @@ func filesOfIndex(tag name.Tag, index v1.ImageIndex) ([]saved, error) {
 		if err != nil {
 			return nil, err
 		}
-		entry, err := dockerImageOf(image, tag.Name()+"-"+m.Platform.Architecture)
+		entry, err := dockerImageOf(image, name+"-"+m.Platform.Architecture)
 		if err != nil {
 			return nil, err
 		}

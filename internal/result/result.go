@@ -459,9 +459,10 @@ type Benchmark struct {
 
 // Image is an image with programs of a run.
 type Image struct {
-	// Name is as plans have it: "workload", or a path or reference of the user's.
+	// Name is as plans have it: "workload", or a path or reference of the user's. In a cluster it is the reference of the pods.
 	Name string `json:"name"`
-	// Digest is the digest of the image's manifest: "sha256:…". It is absent if the image is not available.
+	// Digest is the digest of the image's manifest: "sha256:…". It is absent if the image is not available. If a node of a cluster has loaded the
+	// image from a file, it is the digest of the configuration, the ID that the tools of the container engine show.
 	Digest string `json:"digest,omitempty"`
 	// Size is the size of all layers as a registry serves them, in bytes.
 	Size int64 `json:"size_bytes,omitempty"`

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	answer "github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/document"
@@ -22,13 +24,37 @@ const refreshSeconds = 5
 // partialParameter requests the report of a run under way in place of its progress.
 const partialParameter = "partial"
 
-// run is the report of one run, or the progress of a run under way.
+// run is the report of a run or of a fleet, or the progress of one under way.
 func (s *server) run(ctx context.Context, db *store.Store, r *http.Request) (view, error) {
-	outline, err := db.Outline(ctx, r.PathValue("id"))
-	if err != nil {
-		return view{}, err
+	ref := r.PathValue("id")
+	outline, problem := db.Outline(ctx, ref)
+	fleet := ""
+	// The search for a fleet reads the list of all runs.
+	if isRun := problem == nil && outline.ID == ref; !isRun || outline.Host.Node != nil {
+		if isRun {
+			ref = outline.Host.Node.Fleet
+		}
+		members, err := archive.Fleet(ctx, db, ref)
+		switch {
+		case err != nil:
+			return view{}, cmp.Or(problem, err)
+		case members != nil && !isRun:
+			return fleetView(ctx, db, r, members), nil
+		case members != nil:
+			fleet = ref
+		}
+	}
+	if problem != nil {
+		return view{}, problem
+	}
+	query := r.URL.Query()
+	if query.Get("format") != pageFormat {
+		fleet = "" // a file has no page beside it
 	}
 	v := view{address: "/run/" + outline.ID, key: runKey(&outline), whole: true}
+	if fleet != "" && v.key != "" {
+		v.key += " of a fleet"
+	}
 	v.load = func() ([]result.Run, error) {
 		run, err := db.Run(ctx, outline.ID)
 		return []result.Run{archive.WithoutVariables(run)}, err
@@ -39,12 +65,20 @@ func (s *server) run(ctx context.Context, db *store.Store, r *http.Request) (vie
 			return nil, err
 		}
 		model := report.New(list, analysis.Options{Release: true})
+		if fleet != "" {
+			return answer.NodeDocument(&model, fleet), nil
+		}
 		return runs.Document(&model), nil
 	}
-	query := r.URL.Query()
 	if outline.State == result.Running && query.Get("format") == pageFormat && !query.Has(partialParameter) {
 		v.refresh, v.whole = refreshSeconds, false
-		v.document = func() (*document.Document, error) { return underWay(&outline), nil }
+		v.document = func() (*document.Document, error) {
+			d := underWay(&outline)
+			if fleet != "" {
+				d.Blocks = append(d.Blocks, answer.BackLink(outline.Host.Node, fleet))
+			}
+			return d, nil
+		}
 	}
 	return v, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,6 +23,8 @@ import (
 const (
 	// pageRuns is the number of runs on a page.
 	pageRuns = 100
+	// fleetParameter selects the runs of a fleet, each in a row of its own.
+	fleetParameter = "fleet"
 	// mostChoices is the largest number of plans and of targets to choose from. The search finds the others.
 	mostChoices = 200
 )
@@ -46,7 +49,8 @@ type runsPage struct {
 	// Choices are the filters by one value.
 	Choices []choice
 	Rows    []runRow
-	// Count is the number of the runs that the filters select, First the number of the first row.
+	// Noun is the noun for the rows. Count is their number, and First the number of the first row on the page.
+	Noun               string
 	Count, First, Last int
 	Earlier, Later     string // addresses of the neighbouring pages
 }
@@ -56,8 +60,16 @@ type choice struct {
 	Values             []string
 }
 
+// IsOffered reports whether there is something to choose.
+func (c choice) IsOffered() bool {
+	return slices.ContainsFunc(c.Values, func(value string) bool { return value != "" })
+}
+
+// runRow is a run, or several runs of a fleet. Members is then the address of their list, and Nodes their number.
 type runRow struct {
 	store.Summary
+	Members            string
+	Nodes              int
 	OK, Bad, Skipped   int
 	Start, TargetNames string
 	UnderWay           bool
@@ -70,8 +82,14 @@ func (s *server) runs(ctx context.Context, db *store.Store, r *http.Request) (vi
 		return view{}, err
 	}
 	query := r.URL.Query()
-	filters := []choice{{Name: "plan", Label: "Plan"}, {Name: "target", Label: "Target"}, {Name: "state", Label: "State"}}
-	values := func(sum *store.Summary) [][]string { return [][]string{{sum.Name}, sum.Targets, {string(sum.State)}} }
+	filters := []choice{{Name: "plan", Label: "Plan"}, {Name: "target", Label: "Target"}, {Name: "state", Label: "State"}, {Name: fleetParameter, Label: "Fleet"}}
+	values := func(sum *store.Summary) [][]string {
+		fleet := ""
+		if sum.Node != nil {
+			fleet = sum.Node.Fleet
+		}
+		return [][]string{{sum.Name}, sum.Targets, {string(sum.State)}, {fleet}}
+	}
 	for i := range filters {
 		f := &filters[i]
 		f.Value = query.Get(f.Name)
@@ -89,10 +107,10 @@ func (s *server) runs(ctx context.Context, db *store.Store, r *http.Request) (vi
 				return true
 			}
 		}
-		return text != "" && !strings.Contains(strings.ToLower(strings.Join(slices.Concat([]string{sum.ID, sum.Name}, sum.Targets, sum.Benchmarks), "\n")), text)
+		return text != "" && !strings.Contains(strings.ToLower(strings.Join(slices.Concat([]string{sum.ID, sum.Name}, names(sum.Node), sum.Targets, sum.Benchmarks), "\n")), text)
 	})
 	parameters := url.Values{}
-	for _, name := range []string{"q", "plan", "target", "state"} {
+	for _, name := range []string{"q", "plan", "target", "state", fleetParameter} {
 		if value := query.Get(name); value != "" {
 			parameters.Set(name, value)
 		}
@@ -101,14 +119,22 @@ func (s *server) runs(ctx context.Context, db *store.Store, r *http.Request) (vi
 	v.policy = strings.Replace(site.Policy(runsStyle), "form-action 'none'", "form-action 'self'", 1) + "; frame-ancestors 'none'"
 	v.html = func(w io.Writer, bar *site.Site) error {
 		p := runsPage{Site: bar, Style: template.CSS(runsStyle), Query: query.Get("q"), Choices: filters}
-		p.fill(list, parameters, query.Get("page"))
+		p.fill(rows(list, parameters), parameters, query.Get("page"))
 		return site.Write(w, runsTemplate(), "runs", p)
 	}
 	return v, nil
 }
 
+// names are the names of a node and of its fleet.
+func names(node *result.Node) []string {
+	if node == nil {
+		return nil
+	}
+	return []string{node.Name, node.Fleet}
+}
+
 // fill sets the rows of a page, which counts from 1, and the addresses of its neighbours.
-func (p *runsPage) fill(list []store.Summary, parameters url.Values, number string) {
+func (p *runsPage) fill(list []runRow, parameters url.Values, number string) {
 	pages := max(1, (len(list)+pageRuns-1)/pageRuns)
 	page, err := strconv.Atoi(number)
 	if err != nil {
@@ -125,9 +151,38 @@ func (p *runsPage) fill(list []store.Summary, parameters url.Values, number stri
 	start := (page - 1) * pageRuns
 	end := min(len(list), start+pageRuns)
 	p.Count, p.First, p.Last, p.Later, p.Earlier = len(list), min(start+1, end), end, address(page-1), address(page+1)
-	for _, sum := range list[start:end] {
-		p.Rows = append(p.Rows, newRow(sum))
+	p.Noun, p.Rows = "runs", list[start:end]
+	if slices.ContainsFunc(list, func(row runRow) bool { return row.Nodes > 0 }) {
+		p.Noun = "runs and fleets"
 	}
+}
+
+// rows are the rows of the selected runs. The runs of a fleet are one row, in the place of its newest run, unless a fleet is selected.
+func rows(list []store.Summary, parameters url.Values) []runRow {
+	fleets := map[string][]store.Summary{}
+	for _, sum := range list {
+		if sum.Node != nil && !parameters.Has(fleetParameter) {
+			fleets[sum.Node.Fleet] = append(fleets[sum.Node.Fleet], sum)
+		}
+	}
+	var rows []runRow
+	for _, sum := range list {
+		members := []store.Summary(nil)
+		if sum.Node != nil {
+			members = fleets[sum.Node.Fleet]
+		}
+		switch {
+		case len(members) < 2:
+			rows = append(rows, newRow(sum))
+		case members[0].ID == sum.ID:
+			row := fleetRow(members)
+			address := maps.Clone(parameters)
+			address.Set(fleetParameter, sum.Node.Fleet)
+			row.Members = "/?" + address.Encode()
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 func newRow(sum store.Summary) runRow {

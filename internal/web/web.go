@@ -1,4 +1,4 @@
-// Package web serves the content of a results file as pages: the runs, one run, a comparison of two sides, the history of a metric, the machines
+// Package web serves the content of a results file as pages: the runs, one run, a fleet, a comparison of two sides, the history of a metric, the machines
 // and the baselines. The pages are the documents of the command line, below a bar with links, and `?format=` gives every other format of them.
 //
 // The server only reads. It opens the results file for each request, so a run that is measured meanwhile is not disturbed, and appears. A page needs

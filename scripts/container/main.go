@@ -94,7 +94,7 @@ func (r release) build(ctx context.Context, out io.Writer, dir, file string) (er
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(image.SaveIndex(ctx, archive, tag, r.date, index), archive.Close()); err != nil {
+	if err := errors.Join(image.SaveTagged(ctx, archive, tag, r.date, index), archive.Close()); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(out, digest)

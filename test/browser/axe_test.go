@@ -2,13 +2,21 @@ package browser
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/web"
 	"github.com/touchstone-bench/touchstone/test/record"
 )
 
@@ -26,6 +34,24 @@ func findings(t *testing.T, ctx context.Context) []string {
 	return list
 }
 
+// served is a page of touchstone ui about a fleet.
+func served(t *testing.T, ctx context.Context, address string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "results.db")
+	db, err := store.Open(ctx, path)
+	must.Do(t, err)
+	_, err = db.Import(ctx, func(v result.Visitor) error { return result.Visit(v, reporttest.Cluster()...) })
+	must.Do(t, err)
+	defer func() { must.Do(t, db.Close()) }()
+	handler := web.New(web.Config{Read: func(_ context.Context, do func(*store.Store) error) error { return do(db) }, Address: netip.MustParseAddr("127.0.0.1")})
+	request, answer := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+address, nil), httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("%s: %d %s", address, answer.Code, answer.Body)
+	}
+	return answer.Body.String()
+}
+
 // testAccessibility: axe-core finds nothing on a page, in light and in dark, with everything unfolded.
 func testAccessibility(t *testing.T, ctx context.Context) {
 	file := os.Getenv(axeVariable)
@@ -37,6 +63,9 @@ func testAccessibility(t *testing.T, ctx context.Context) {
 	pages := map[string]string{"suite": pageOf(t, suite), "engines": pageOf(t, engines)}
 	for name, a := range answers() {
 		pages[name] = written(t, a.document)
+	}
+	for name, address := range map[string]string{"list of runs": "/", "fleet of the list": "/run/latest", "node of a fleet": "/run/01K9Z0TOUCHSTONE0FLEET0000-0006"} {
+		pages[name] = saved(t, served(t, ctx, address))
 	}
 	for name, page := range pages {
 		for _, scheme := range []string{"light", "dark"} {

@@ -5,7 +5,7 @@ import "slices"
 // nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, and a cluster on an emulated
 // machine. A short form of each runs with every change in test/fleet, internal/engine/k8s or test/cluster.
 func nightly() []string {
-	return []string{"fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
+	return []string{"fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
 }
 
 // Rotation lists the cells that take turns: each change runs some of them.
@@ -80,6 +80,7 @@ func All() []Cell {
 		{"cluster/leftovers", []string{clusters, "test/kube"}},
 		{"cluster/more", []string{clusters, "test/kube"}},
 		{"pods/catalogue", []string{"internal/bench/pods", "internal/engine/k8s"}},
+		{"fleet/copies", []string{"internal/engine/k8s", "internal/bench/pods"}},
 		{"fleet/faults", []string{"test/outage", "internal/cluster", "internal/kube"}},
 		{"fleet/privileged", []string{"test/outage", "internal/cluster", "internal/execution", "internal/process"}},
 		{"fleet/kills", []string{"test/outage", "internal/cluster", "internal/kube"}},

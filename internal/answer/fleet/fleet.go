@@ -17,8 +17,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
-// mostItems is the greatest number of items of a list on a terminal.
-const mostItems = 5
+// The text of a fleet fits on a screen of 40 lines. A page has everything.
+const (
+	// mostItems is the greatest number of items of a list on a terminal.
+	mostItems = 2
+	// mostShown is the greatest number of differences and gaps that a terminal shows. It counts the facts and the kinds if there are more.
+	mostShown = 5
+	// mostRows is the greatest number of rows of the table on a terminal, and rowsBeside the number beside more than mostShown differences.
+	mostRows, rowsBeside = 20, 12
+)
 
 // Pages returns the address of the page of a node's run, or an empty address without a page.
 type Pages func(run string) string
@@ -86,7 +93,16 @@ func answer(r *fleet.Report) []document.Text {
 		places := lists.Convert(odd, func(n *fleet.OddNode) int { return n.Node })
 		add(fmt.Sprintf("Unlike the other nodes of their kind: %s", r.Names(places)), document.Bad)
 	}
+	if facts, kinds := len(r.SeparationTexts()), len(r.KindTexts()); isLong(r) && facts+kinds > 0 {
+		add(fmt.Sprintf("Also: %s of slow and fast nodes, %s between kinds of nodes; touchstone report %s --site pages shows them", quantity.Counted(facts, "fact"),
+			quantity.Counted(kinds, "difference"), r.ID), document.Plain)
+	}
 	return texts
+}
+
+// isLong reports whether a screen has no room for all differences and gaps.
+func isLong(r *fleet.Report) bool {
+	return len(r.OddNodes())+len(r.SeparationTexts())+len(r.KindTexts())+len(r.Gaps()) > mostShown
 }
 
 // overview is the facts of the fleet.
@@ -105,10 +121,8 @@ func overview(r *fleet.Report) document.Facts {
 
 const costNote = "A cost is a ratio to the baseline on the same node, above 1 if the target is worse. Spread is the standard deviation between nodes. Next node is the interval for one more node."
 
-// mostMain is the largest number of metrics on a terminal. A table of more does not fit on a screen.
-const mostMain = 4
-
-// mainMetrics are at most mostMain metrics in the order of the report: those with a column of the summary before the others, and each column once.
+// mainMetrics are the metrics that fit on a screen, at least one, in the order of the report: those with a column of the summary before the others, and
+// each column once.
 func mainMetrics(r *fleet.Report) []*fleet.Metric {
 	headline := r.Headline()
 	rank := func(m *fleet.Metric) int {
@@ -120,7 +134,11 @@ func mainMetrics(r *fleet.Report) []*fleet.Metric {
 	}
 	selection := slices.Clone(headline)
 	slices.SortStableFunc(selection, func(a, b *fleet.Metric) int { return rank(a) - rank(b) })
-	selection = selection[:min(len(selection), mostMain)]
+	rows := mostRows
+	if isLong(r) {
+		rows = rowsBeside
+	}
+	selection = selection[:min(len(selection), max(1, rows/(1+len(r.Targets))))]
 	return lists.Filter(headline, func(m *fleet.Metric) bool { return slices.Contains(selection, m) })
 }
 
@@ -140,7 +158,7 @@ func classes(r *fleet.Report) []document.Block {
 	}
 	section.Blocks = []document.Block{classTable(headline), document.Text{Text: costNote, Tone: document.Faint}}
 	if rest != nil {
-		text := fmt.Sprintf("%d of %d metrics. The page, JSON and CSV have the others.", len(headline), len(r.Metrics))
+		text := fmt.Sprintf("%d of %d metrics. touchstone report %s --site pages has the others.", len(headline), len(r.Metrics), r.ID)
 		section.Blocks = append(section.Blocks, document.Text{Text: text, Tone: document.Faint})
 	}
 	blocks := []document.Block{section}
@@ -226,7 +244,7 @@ func tone(c *stats.Comparison) document.Tone {
 // differences are the nodes and the kinds that differ, the facts behind them, and the nodes without values.
 func differences(r *fleet.Report) []document.Block {
 	var blocks []document.Block
-	add := func(id, title, rest, note string, items []document.Item) {
+	add := func(id, title, rest, note string, isDetail bool, items []document.Item) {
 		if items == nil {
 			return
 		}
@@ -234,7 +252,7 @@ func differences(r *fleet.Report) []document.Block {
 		if note != "" {
 			list = append(list, document.Text{Text: note, Tone: document.Faint})
 		}
-		blocks = append(blocks, document.Section{ID: id, Title: title, Blocks: list})
+		blocks = append(blocks, document.Section{ID: id, Title: title, Detail: isDetail, Blocks: list})
 	}
 	itemsOf := func(texts []string) (items []document.Item) {
 		for _, text := range texts {
@@ -247,9 +265,9 @@ func differences(r *fleet.Report) []document.Block {
 		item := document.Item{Span: document.Span{Text: r.OddText(&n) + ".", Tone: document.Bad}}
 		odd = append(odd, item)
 	}
-	add("odd", "Odd nodes", "%d more odd nodes; JSON has them all.", "", odd)
-	add("separation", "Facts of slow and fast nodes", "%d more; JSON has them all.", "A fact that comes with slow nodes need not be the cause. Change it on one node, and measure again.", itemsOf(r.SeparationTexts()))
-	add("kinds", "Kinds of nodes", "%d more differences between kinds; JSON has them all.", "", itemsOf(r.KindTexts()))
+	add("odd", "Odd nodes", "%d more odd nodes; JSON has them all.", "", false, odd)
+	add("separation", "Facts of slow and fast nodes", "%d more; JSON has them all.", "A fact that comes with slow nodes need not be the cause. Change it on one node, and measure again.", isLong(r), itemsOf(r.SeparationTexts()))
+	add("kinds", "Kinds of nodes", "%d more differences between kinds; JSON has them all.", "", isLong(r), itemsOf(r.KindTexts()))
 	var gaps []document.Item
 	for _, g := range r.Gaps() {
 		text := fmt.Sprintf("%s: %s", r.Names(g.Nodes), g.Reason)
@@ -261,7 +279,7 @@ func differences(r *fleet.Report) []document.Block {
 		}
 		gaps = append(gaps, document.Item{Span: document.Span{Text: text + "."}})
 	}
-	add("gaps", "Nodes that do not count", "%d more reasons; JSON has them all.", "", gaps)
+	add("gaps", "Nodes that do not count", "%d more reasons; JSON has them all.", "", false, gaps)
 	return blocks
 }
 

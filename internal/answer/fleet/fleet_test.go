@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,7 +58,7 @@ func golden(t *testing.T, name, got string) {
 
 // Of many metrics a terminal has one of each column of the summary, and the number of the others.
 func TestMainMetrics(t *testing.T) {
-	runs := reporttest.Cluster()
+	runs := reporttest.Fleet{ID: "01K9Z0TOUCHSTONE0MANY00000", Nodes: 8, Blocks: 8, Healthy: true}.Runs()
 	for i := range runs {
 		b := &runs[i].Bench[0]
 		for n := range b.Metrics {
@@ -66,13 +67,34 @@ func TestMainMetrics(t *testing.T) {
 		b.Metrics[1].Column = result.ColumnStart
 	}
 	text := written(t, "table", runs)
-	for _, part := range []string{"Start of pods.start\n", "StageAccepted of pods.start\n", "StageScheduled of pods.start\n", "CallsPerSecond of performance.syscall.calls\n", "4 of 8 metrics. The page, JSON and CSV"} {
+	for _, part := range []string{"Start of pods.start\n", "StageAccepted of pods.start\n", "StageScheduled of pods.start\n", "CallsPerSecond of performance.syscall.calls\n", "4 of 8 metrics. touchstone report 01K9Z0TOUCHSTONE0MANY00000 --site pages has the others."} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text has no %q:\n%s", part, text)
 		}
 	}
 	if page := written(t, "html", runs); strings.Count(page, "Memory of pods.density") == 0 {
 		t.Error("the page lacks a metric")
+	}
+}
+
+// A text with many odd nodes, differences and gaps fits on a screen, and a page has all of them.
+func TestScreen(t *testing.T) {
+	for _, f := range []reporttest.Fleet{{ID: "01K9Z0TOUCHSTONE0FLEET0000", Nodes: 14, Blocks: 12}, {ID: "01K9Z0TOUCHSTONE0CLASS0000", Nodes: 14, Blocks: 12, Classes: 3}} {
+		runs := f.Runs()
+		for i := range runs[:8] {
+			runs[i].Plan += fmt.Sprintf("warmup: %d\n", i+1) // eight runs with plans of their own are left out
+		}
+		for name, list := range map[string][]result.Run{"all runs": f.Runs(), "runs left out": runs} {
+			if lines := strings.Count(written(t, "table", list), "\n"); lines > 40 {
+				t.Errorf("%s, %s: the text has %d lines", f.ID, name, lines)
+			}
+		}
+	}
+	page := written(t, "html", reporttest.Cluster())
+	for _, part := range []string{"Facts of slow and fast nodes", "Kinds of nodes", "Also: 2 facts of slow and fast nodes, 2 differences between kinds of nodes; touchstone report 01K9Z0TOUCHSTONE0FLEET0000 --site pages"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("the page has no %q", part)
+		}
 	}
 }
 

@@ -78,8 +78,13 @@ for what; do
 		done
 		;;
 	bpf)
-		want clang-14 command -v clang-14
-		want llvm-14 command -v llvm-strip-14
+		# Another compiler gives other bytes, so no other is installed.
+		if grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then
+			want clang-14 command -v clang-14
+			want llvm-14 command -v llvm-strip-14
+		else
+			echo "setup: the programs of the tracer are not built again: their compiler is clang 14 of Debian 12" >&2
+		fi
 		;;
 	runtimes)
 		want runc command -v runc

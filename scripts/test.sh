@@ -18,7 +18,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 
-scripts/setup.sh build cross runtimes engines image lab crun crio youki tests
+scripts/setup.sh build cross bpf runtimes engines image lab crun crio youki tests
 must=native,oci/runc,oci/crun,oci/runsc@platform=ptrace,oci/runsc@platform=systrap
 must+=,containerd/runc,containerd/crun,containerd/runsc,crio/runc,crio/crun
 must+=,docker/runc,docker/crun,docker/runsc,podman/runc,podman/crun

@@ -53,8 +53,9 @@ nodes.`,
 		Use:   "push REFERENCE",
 		Short: "Push the image to a registry, and print its digest",
 		Long:  `Pushes the image with the credentials of docker login or podman login. Give the printed name to --image.`,
-		Example: `  touchstone cluster image push registry.example.org/bench/touchstone:1
-  touchstone cluster image push registry.example.org/bench/touchstone:1 --program amd64/touchstone,arm64/touchstone`,
+		Example: `  touchstone cluster image push registry.example.org/touchstone:1
+  touchstone cluster image push registry.example.org/touchstone:1 \
+      --program amd64/touchstone,arm64/touchstone`,
 		Args: between(1, 1),
 	}
 	var opts agentImageOptions

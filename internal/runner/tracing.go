@@ -52,7 +52,7 @@ type tracing struct {
 const severalCalls = "several calls at once"
 
 // errOutside is the reason why a trial with processes outside the target has no counts.
-var errOutside = &engine.UnsupportedError{What: "a trace", Reason: "the trial has processes outside of the target, and a trace does not separate them"}
+var errOutside = &engine.UnsupportedError{What: "the trial's processes", Reason: "some are outside of the target, and a trace does not separate them"}
 
 // traces executes the traced trials, after all others. It returns false if ctx ended before the last one.
 func (r *run) traces(ctx context.Context) (complete bool, err error) {
@@ -94,14 +94,34 @@ func (r *run) traces(ctx context.Context) (complete bool, err error) {
 			}
 		}
 	}
+	r.out.Caveats = append(r.out.Caveats, r.withoutCounts(cells)...)
+	return true, nil
+}
+
+// withoutCounts has a caveat for each reason why cells have no counts. A machine that traces nothing has one reason for all cells.
+func (r *run) withoutCounts(cells map[result.Cell]*traced) (caveats []string) {
+	var reasons []string
+	first, count := map[string]string{}, map[string]int{}
 	for _, w := range r.Work {
 		for _, target := range r.Targets {
-			if state := cells[cellOf(w, target.Name)]; state != nil && !state.ok {
-				r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s on %s has no counts of a trace: %s", w.Benchmark.Name, target.Name, state.reason))
+			state := cells[cellOf(w, target.Name)]
+			if state == nil || state.ok {
+				continue
+			}
+			if count[state.reason]++; count[state.reason] == 1 {
+				reasons = append(reasons, state.reason)
+				first[state.reason] = w.Benchmark.Name + " on " + target.Name
 			}
 		}
 	}
-	return true, nil
+	for _, reason := range reasons {
+		names := first[reason]
+		if n := count[reason]; n > 1 {
+			names += fmt.Sprintf(" and %d more", n-1)
+		}
+		caveats = append(caveats, fmt.Sprintf("no counts of a trace for %s: %s", names, reason))
+	}
+	return caveats
 }
 
 // with returns the state after a trace. It may be called on nil.

@@ -157,8 +157,17 @@ func TestTracesWithoutCounts(t *testing.T) {
 	traces, _ := l.traced(2, errors.New("2 events are missing"))
 	out := l.ok()
 	expect.Equal(t, "the traces", []string{"1 fake/a failed 2 events are missing", "2 fake/a failed 2 events are missing"}, spellTraces(*traces))
-	expect.Equal(t, "the caveats", []string{"test.one.x on fake/a has no counts of a trace: 2 events are missing"}, out.Caveats)
+	expect.Equal(t, "the caveats", []string{"no counts of a trace for test.one.x on fake/a: 2 events are missing"}, out.Caveats)
 	expect.Equal(t, "the trials", map[result.Status]int{result.OK: 1}, out.Counts)
+}
+
+// A machine that cannot trace has one caveat, and not one for each cell.
+func TestCaveatOfManyCellsWithoutCounts(t *testing.T) {
+	l := newHarness(t, "fake/a", "fake/b")
+	l.work("test.one.x", steps)
+	l.work("test.two.x", steps)
+	l.traced(1, errors.New("2 events are missing"))
+	expect.Equal(t, "the caveats", []string{"no counts of a trace for test.one.x on fake/a and 3 more: 2 events are missing"}, l.ok().Caveats)
 }
 
 // A trial that a benchmark refuses for a trace is tried once, and a cell without trials has no trace.
@@ -176,9 +185,9 @@ func TestUntraceable(t *testing.T) {
 	l.work("test.skipped.x", func(context.Context, bench.Trial) error { return &engine.UnsupportedError{What: "it", Reason: "none"} })
 	traces, _ := l.traced(3, nil)
 	out := l.ok()
-	const reason = "a trace: the trial has processes outside of the target, and a trace does not separate them"
+	const reason = "the trial's processes: some are outside of the target, and a trace does not separate them"
 	expect.Equal(t, "the traces", []string{"1 fake/a skipped " + reason}, spellTraces(*traces))
-	expect.Equal(t, "the caveats", []string{"test.host.x on fake/a has no counts of a trace: " + reason}, out.Caveats)
+	expect.Equal(t, "the caveats", []string{"no counts of a trace for test.host.x on fake/a: " + reason}, out.Caveats)
 }
 
 // The work of calls that are under way at once has a step of its own.

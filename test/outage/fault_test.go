@@ -334,24 +334,24 @@ spec:
 // evicted evicts measured pods by the API, as a drain and a kubelet without memory do. Their trials are repeated.
 func evicted(s *site) {
 	f := s.begin(busyPlan)
-	gone := map[string]bool{} // the evicted pods
+	evictedPods := map[string]bool{}
 	f.await("no measured pod was evicted", func() string {
 		list, err := s.kubectl("get", "pods", "--namespace", f.namespace(), "-l", "touchstone.class", "--field-selector", "status.phase=Running", "-o", "name")
 		must.Do(s, err)
 		for name := range strings.FieldsSeq(list) {
 			name = strings.TrimPrefix(name, "pod/")
-			if gone[name] || repeated.MatchString(name) {
+			if evictedPods[name] || repeated.MatchString(name) {
 				continue
 			}
 			eviction := `{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "` + name + `", "namespace": "` + f.namespace() + `"}}`
 			file := filepath.Join(s.TempDir(), "eviction.json")
 			must.Do(s, os.WriteFile(file, []byte(eviction), 0o600))
 			if _, err := s.kubectl("create", "--raw", "/api/v1/namespaces/"+f.namespace()+"/pods/"+name+"/eviction", "-f", file); err == nil { // its trial may have ended
-				gone[name] = true
+				evictedPods[name] = true
 			}
 		}
-		if len(gone) < evictions && !f.coordinator.hasExited() {
-			return fmt.Sprintf("%d were", len(gone))
+		if len(evictedPods) < evictions && !f.coordinator.hasExited() {
+			return fmt.Sprintf("%d were", len(evictedPods))
 		}
 		return ""
 	})

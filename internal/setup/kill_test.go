@@ -62,7 +62,8 @@ func TestKill(t *testing.T) {
 			pipe := filepath.Join(t.TempDir(), "pipe")
 			must.Do(t, unix.Mkfifo(pipe, 0o600))
 			cmd := exec.Command(os.Args[0], "-test.run=^TestHeldSetup$")
-			cmd.Env = append(os.Environ(), heldPlace+"="+place, heldPipe+"="+pipe, "SETUP_TEST_ROOT="+s.Root)
+			// The killed process leaves its own directory.
+			cmd.Env = append(os.Environ(), heldPlace+"="+place, heldPipe+"="+pipe, "SETUP_TEST_ROOT="+s.Root, "TMPDIR="+t.TempDir())
 			must.Do(t, cmd.Start())
 			text, err := os.ReadFile(pipe)
 			if err != nil || string(text) != place {

@@ -32,7 +32,7 @@ func TestTerminatedSessionLeavesNothing(t *testing.T) {
 		select {} // until SIGTERM
 	}
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), terminatedVariable+"=1")
+	cmd.Env = append(os.Environ(), terminatedVariable+"=1", "TMPDIR="+t.TempDir()) // no cleanup of a test runs in it
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -229,10 +229,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 // prepare sets the state of a collection at its beginning.
 func (c *Coordinator) prepare(ctx context.Context) error {
 	c.roster = newRoster(c.note)
-	parallel := len(c.Fleet.Nodes)
-	if c.Fleet.Parallel > 0 {
-		parallel = min(parallel, c.Fleet.Parallel)
-	}
+	parallel := c.Fleet.AtOnce()
 	c.turns, c.requests = make(places, parallel), make(places, maxRequests)
 	c.follows, c.readers = parallel <= maxFollowed, make(places, maxReaders)
 	if c.follows {

@@ -83,7 +83,7 @@ func (t *trial) failure(err, removal error) error {
 
 // awaitOutage waits for the end of an outage that explains a failure, and removes the objects that the clean-up could not.
 //
-// The clean-up comes first: the agent of a cluster finds an outage by a pod of its own, for which the trial may have left no room.
+// The clean-up comes first: the agent of a cluster finds an outage by a pod of its own. The trial may have left no room for it.
 func (r *run) awaitOutage(ctx context.Context, failure error, explain func(context.Context, error) string) ending {
 	if failure == nil {
 		return ending{}

@@ -133,7 +133,7 @@ type confined struct {
 }
 
 func parseConfined(facts []probe.Fact) (c confined, err error) {
-	found := map[string]bool{}
+	found, hasFilter := map[string]bool{}, false
 	for _, f := range facts {
 		found[f.Name] = true
 		switch f.Name {
@@ -145,6 +145,8 @@ func parseConfined(facts []probe.Fact) (c confined, err error) {
 			c.capabilities, err = strconv.ParseUint(f.Text, 16, 64)
 		case "users":
 			c.users = f.Text
+		case "seccomp":
+			hasFilter = f.Text == "2"
 		case "filter":
 			if strings.HasSuffix(f.Text, ")") { // an error of the kernel
 				c.refusal = f.Text
@@ -161,6 +163,9 @@ func parseConfined(facts []probe.Fact) (c confined, err error) {
 	}
 	if !found["capabilities"] || strings.HasPrefix(c.refusal, "ESRCH") {
 		return confined{}, errExited
+	}
+	if hasFilter && len(c.filters) == 0 && c.refusal == "" {
+		c.refusal = "it lacks CONFIG_CHECKPOINT_RESTORE" // its answer is the same as for a process without a filter
 	}
 	return c, nil
 }

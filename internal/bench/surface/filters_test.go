@@ -13,11 +13,15 @@ import (
 
 // facts are the facts of a process, with a filter or the error of its read.
 func facts(filters ...string) []probe.Fact {
+	mode := "0"
+	if filters != nil {
+		mode = "2"
+	}
 	list := []probe.Fact{
 		{Name: "process", Text: "11 a name"},
 		{Name: "capabilities", Text: "0000000000080001"},
 		{Name: "no_new_privs", Text: "1"},
-		{Name: "seccomp", Text: "2"},
+		{Name: "seccomp", Text: mode},
 		{Name: "users", Text: "0 1000 1"},
 	}
 	for _, f := range filters {
@@ -45,6 +49,7 @@ func TestCallsOfProcesses(t *testing.T) {
 		"one call":        {[]string{"0020000000000000" + "00150001" + first + allow + refuse}, 1, fmt.Sprintf("1 of %d system calls, 0 of them by their arguments", len(numbers))},
 		"by its argument": {[]string{"0020000000000010" + "0015000100000001" + allow + refuse}, len(numbers), fmt.Sprintf("%d of %[1]d system calls, %[1]d of them by their arguments", len(numbers))},
 		"two filters":     {[]string{allow, refuse}, 0, fmt.Sprintf("0 of %d system calls, 0 of them by their arguments", len(numbers))},
+		"not readable":    {[]string{}, 0, "filters that the kernel does not show: it lacks CONFIG_CHECKPOINT_RESTORE"},
 		"hidden":          {[]string{"EPERM (1)"}, 0, "filters that the kernel does not show: EPERM (1)"},
 	} {
 		c, err := parseConfined(facts(tt.filters...))

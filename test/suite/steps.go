@@ -102,21 +102,21 @@ func (s *suite) steps() []step {
 	if s.all {
 		limit, timeout = 150*time.Minute, "120m"
 	}
-	measured := pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))
+	skips := pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))
 	// machine returns the step of packages that run one at a time. The option of the machine's lock lets other steps run beside them, or not.
 	machine := func(name, option string, dirs []string, flags ...string) step {
-		alone, shared := filepath.Join(s.out, name+".lock"), filepath.Join(s.out, "machine.lock")
-		lock := fmt.Sprintf("flock --close '%s' flock --close %s '%s'", alone, option, shared)
+		queue, machineLock := filepath.Join(s.out, name+".lock"), filepath.Join(s.out, "machine.lock")
+		lock := fmt.Sprintf("flock --close '%s' flock --close %s '%s'", queue, option, machineLock)
 		return step{
 			name: name, after: []string{"programs", "runtimes"}, parts: partsOfEngines, tests: true, limit: limit, env: s.env(),
 			args: goTest(slices.Concat([]string{"-p", "2", "-timeout", timeout, "-exec", lock}, flags, below(dirs))...),
 		}
 	}
-	engines := machine("engines", "--shared", enginePackages(), "-parallel", "4", "-skip", measured)
+	engines := machine("engines", "--shared", enginePackages(), "-parallel", "4", "-skip", skips)
 	engines.after, engines.late = append(engines.after, "image", "tools"), s.containerds
 	clusters := machine("cluster", "--shared", clusterPackages())
 	clusters.after, clusters.tools = append(clusters.after, "kube"), tools
-	host := machine("host", "--exclusive", hostPackages(), "-parallel", "4", "-skip", measured)
+	host := machine("host", "--exclusive", hostPackages(), "-parallel", "4", "-skip", skips)
 	host.after = append(host.after, "image")
 	list := []step{
 		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},

@@ -34,7 +34,7 @@ func hostPackages() []string {
 // clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They wait more than they work, so they run one at a
 // time beside the engines. On a new machine they wait for the build of Kubernetes. TestMachinePackages checks that the list is complete.
 func clusterPackages() []string {
-	return []string{"internal/engine/k8s", "test/cluster", "test/fleet", "test/outage"}
+	return []string{measuringCluster, "internal/engine/k8s", "test/cluster", "test/fleet", "test/outage"}
 }
 
 // machinePackages are the packages whose tests need the machine, and no cluster.
@@ -48,7 +48,7 @@ const measuringCluster = "internal/bench/pods"
 func measuring() map[string][]string {
 	return map[string][]string{
 		"internal/bench/catalogue": nil,
-		measuringCluster:           nil,
+		measuringCluster:           {"TestDelayIsFoundInItsStages"},
 		"internal/cli":             {"TestRealAB", "TestRealDensity"},
 		"internal/monitor":         {"TestCPUOfADaemon", "TestCPUOfThreads", "TestSamplesOfRealProcesses"},
 	}
@@ -114,7 +114,7 @@ func (s *suite) steps() []step {
 	}
 	engines := machine("engines", "--shared", enginePackages(), "-parallel", "4", "-skip", skips)
 	engines.after, engines.late = append(engines.after, "image", "tools"), s.containerds
-	clusters := machine("cluster", "--shared", clusterPackages())
+	clusters := machine("cluster", "--shared", clusterPackages(), "-skip", skips)
 	clusters.after, clusters.tools = append(clusters.after, "kube"), tools
 	host := machine("host", "--exclusive", hostPackages(), "-parallel", "4", "-skip", skips)
 	host.after = append(host.after, "image")

@@ -354,22 +354,19 @@ func (c *Checker) admission(ctx context.Context) error {
 // tryLimit is the longest time for one pod of a class, with the pull of the image.
 const tryLimit = 5 * time.Minute
 
-// Try starts one pod of each class on each node, or a privileged one, in the objects of the fleet, which the caller removes.
-func (c *Checker) Try(ctx context.Context) error {
-	coordinator := Coordinator{Client: c.Client, Fleet: c.Fleet}
-	for _, object := range c.Fleet.Base() {
-		if err := kube.Retry(ctx, nil, func(ctx context.Context) error { return create(ctx, c.Client, object) }); err != nil {
-			return c.Client.Explain(err)
-		}
+// Try starts one pod of each class on each node, or a privileged one, in the objects of the fleet, which the caller removes if there may be some.
+func (c *Checker) Try(ctx context.Context) (hasObjects bool, err error) {
+	if hasObjects, err = c.Fleet.Create(ctx, c.Client, nil); err != nil {
+		return hasObjects, err
 	}
-	coordinator.roster = newRoster(func(error) {})
+	r := newRoster(func(error) {})
 	watch, end := context.WithCancel(ctx)
 	defer end()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer end()
 	group.Go(func() {
-		_ = kube.Follow(watch, c.Client.Pods(c.Fleet.Namespace), metav1.ListOptions{LabelSelector: engine.Label + "=" + c.Fleet.ID}, coordinator.roster)
+		_ = kube.Follow(watch, c.Client.Pods(c.Fleet.Namespace), metav1.ListOptions{LabelSelector: engine.Label + "=" + c.Fleet.ID}, r)
 	})
 	attempts := []attempt{{"the agent", "", []string{Program, "version"}}}
 	kind := "the agent's, and one of each class, on each node"
@@ -394,7 +391,7 @@ func (c *Checker) Try(ctx context.Context) error {
 				places <- struct{}{}
 				defer func() { <-places }()
 				c.Step(fmt.Sprintf("starting a pod of %s on %s", attempt.what, node.Name))
-				obstacle, isDone := c.try(ctx, coordinator.roster, node, attempt, i)
+				obstacle, isDone := c.try(ctx, r, node, attempt, i)
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				if isDone {
@@ -408,7 +405,7 @@ func (c *Checker) Try(ctx context.Context) error {
 	}
 	tries.Wait()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return true, context.Cause(ctx)
 	}
 	for _, f := range joined(obstacles) {
 		c.report(f.Level, f.What, f.Text, f.Remedy)
@@ -416,7 +413,7 @@ func (c *Checker) Try(ctx context.Context) error {
 	if len(obstacles) == 0 {
 		c.report(Fine, "pods", fmt.Sprintf("all %d ran: %s", successes, kind), "")
 	}
-	return nil
+	return true, nil
 }
 
 // joined makes one finding of those with the same text and the same remedy, in the order of their objects.

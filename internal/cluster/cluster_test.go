@@ -130,6 +130,12 @@ func newBench(t *testing.T, f cluster.Fleet) *bench {
 	return b
 }
 
+// Create creates the objects of the fleet.
+func (b *bench) Create(ctx context.Context) error {
+	_, err := b.Fleet.Create(ctx, b.Client, nil)
+	return err
+}
+
 func (b *bench) path(pod string) string {
 	return "/api/v1/namespaces/" + b.Fleet.Namespace + "/pods/" + pod
 }
@@ -398,12 +404,61 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
+// waiting lets the container of a pod wait for a reason.
+func waiting(reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		w := &corev1.ContainerStateWaiting{Reason: reason, Message: "by " + reason}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Image: "i", State: corev1.ContainerState{Waiting: w}}}
+	}
+}
+
+// script is an observer that changes the agent's pod after each state of the node from the first with a text on.
+type script struct {
+	watcher
+	texts []string
+	step  func(number int)
+}
+
+func (s *script) Changed(_ string, state cluster.State) {
+	if state.Text != "" || len(s.texts) > 0 {
+		s.texts = append(s.texts, state.Text)
+		s.step(len(s.texts))
+	}
+}
+
+// A kubelet repeats a pull that has failed. The node ends after the limit, with the remedy. The time before a pull that began does not count.
+func TestPullLimit(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.onStart(t, waiting("ErrImagePull"))
+	var minutes atomic.Int64
+	b.Now = func() time.Time { return time.Unix(1_900_000_000, 0).Add(time.Duration(minutes.Load()) * time.Minute) }
+	later := []string{"ContainerCreating", "ErrImagePull", "ImagePullBackOff", "ErrImagePull"}
+	observer := &script{}
+	observer.step = func(number int) {
+		minutes.Add(2)
+		if number <= len(later) {
+			b.play(t, b.path(f.AgentName("n1")), waiting(later[number-1]))
+		}
+	}
+	b.Observer = observer
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	problem := func(reason string) string {
+		return "its kubelet cannot pull the image i: by " + reason + "; push it with touchstone cluster image push, or load it on the node"
+	}
+	want := []string{problem("ErrImagePull"), "", problem("ErrImagePull"), problem("ImagePullBackOff"), problem("ErrImagePull"), "no pull succeeded in 3m0s: " + problem("ErrImagePull")}
+	if outcomes[0].Phase != cluster.Failed || !slices.Equal(observer.texts, want) {
+		t.Errorf("%+v after\n%s\nwant\n%s", outcomes, strings.Join(observer.texts, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // An agent that cannot start ends its node with the reason.
 func TestStartProblems(t *testing.T) {
 	for reason, play := range map[string]func(*corev1.Pod){
-		"ErrImageNeverPull: no image": func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull", Message: "no image"}}}}
-		},
+		"its node does not have the image i, and may not pull it: by ErrImageNeverPull; load it on the node": waiting("ErrImageNeverPull"),
+		"the name of the image is not valid: by InvalidImageName; give another one to --image":               waiting("InvalidImageName"),
 		"ended 3 times without a record: Error, exit code 1: exec format error": func(p *corev1.Pod) {
 			running(p)
 			end := &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1, Message: "exec format error"}
@@ -431,11 +486,32 @@ func TestDeniedHalfway(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.Create(limited(t)); err == nil || !strings.Contains(err.Error(), `create role binding "touchstone-`) || !strings.Contains(err.Error(), "touchstone cluster check") {
-		t.Errorf("created: %v", err)
+	hasObjects, err := f.Create(limited(t), b.Client, nil)
+	if err == nil || !hasObjects || !strings.Contains(err.Error(), `create role binding "touchstone-`) || !strings.Contains(err.Error(), "touchstone cluster check") {
+		t.Errorf("created: %t, %v", hasObjects, err)
 	}
 	if _, err := cluster.Clean(limited(t), b.Client, &f); err != nil || len(b.server.Paths()) > 0 {
 		t.Errorf("left %v: %v", b.server.Paths(), err)
+	}
+}
+
+// An account that may make no namespace gets the remedy, and nothing has to be removed. After a request without an answer something may have been made.
+func TestDeniedNamespace(t *testing.T) {
+	f := fleet(1)
+	s := kubetest.New(t)
+	requests, busy := 0, 0
+	s.Fault = func(string, string) *metav1.Status {
+		if requests++; requests <= busy {
+			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
+		}
+		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+	}
+	for _, busy = range []int{0, 1} {
+		requests = 0
+		hasObjects, err := f.Create(limited(t), s.Client(t), nil)
+		if err == nil || hasObjects != (busy > 0) || !strings.Contains(err.Error(), "name an existing namespace with --namespace") {
+			t.Errorf("after %d requests without an answer: %t, %v", busy, hasObjects, err)
+		}
 	}
 }
 

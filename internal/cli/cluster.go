@@ -184,6 +184,11 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 		f.Seed = *p.Seed
 	}
 	f.Plan = string(p.YAML())
+	for _, pattern := range p.Targets {
+		if exact, ok := pattern.Exact(); ok {
+			f.Targets = append(f.Targets, exact.String())
+		}
+	}
 	if count := len(f.Nodes); f.Parallel != 1 && count > 1 && !f.Privileged {
 		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", f.AtOnce()))
 	}

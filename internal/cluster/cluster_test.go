@@ -821,6 +821,39 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// A handler that no chosen node has is an obstacle, as a run without any trial of its class fails. A handler that some nodes have is a note.
+func TestMissingHandler(t *testing.T) {
+	for gaps, want := range map[int]string{1: "note class gvisor on n1", 2: "obstacle class gvisor on n1, class gvisor on n2"} {
+		f := fleet(2)
+		f.Plan = "version: 1\ntargets: [k8s, k8s/gvisor]\nbenchmarks: [pods.start]\n"
+		s := kubetest.New(t)
+		s.Created = func(path string) {
+			var pod corev1.Pod
+			if !s.Read(t, path, &pod) || pod.Kind != "Pod" {
+				return
+			}
+			node := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+			if pod.Spec.RuntimeClassName == nil || gaps == 1 && node == "n2" {
+				pod.Status.Phase = corev1.PodSucceeded
+				s.Set(t, path, &pod)
+				return
+			}
+			s.Set(t, "/api/v1/namespaces/"+f.Namespace+"/events/"+pod.Name, &corev1.Event{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: f.Namespace}, InvolvedObject: corev1.ObjectReference{Name: pod.Name},
+				Reason: "FailedCreatePodSandBox", Message: `no runtime for "runsc" is configured`,
+			})
+		}
+		var findings []string
+		c := cluster.Checker{Client: s.Client(t), Fleet: f, Report: func(x cluster.Finding) { findings = append(findings, string(x.Level)+" "+x.String()) }, Step: func(string) {}}
+		hasObjects, err := c.Try(limited(t))
+		must.Do(t, err)
+		if want += `: no runtime for "runsc" is configured; configure the handler of the class`; !hasObjects || len(findings) != 1 || !strings.HasPrefix(findings[0], want) || c.Passed() != (gaps == 1) {
+			t.Errorf("%d nodes without the handler: passed %t, findings %q, want %q", gaps, c.Passed(), findings, want)
+		}
+	}
+}
+
 // TestJoined: an image that no node can pull is one obstacle, and not one for each class and node.
 func TestJoined(t *testing.T) {
 	got := cluster.Joined([]cluster.Finding{

@@ -404,7 +404,7 @@ handler: ghost
 `)
 	defer func() { _, _ = s.kubectl("delete", "runtimeclass", "ghost") }()
 	f := s.begin(strings.Replace(faultPlan, "k8s/runc", "k8s/runc, k8s/ghost", 1))
-	f.mustEnd(exitOK, `no runtime for "ghost" is configured`, "install the handler of the class")
+	f.mustEnd(exitNoTarget, `no runtime for "ghost" is configured`, "install the handler of the class", "asked for, and measured on no node: k8s/ghost; the report has the reasons")
 	f.measured(5)
 }
 

@@ -433,12 +433,12 @@ func TestPullLimit(t *testing.T) {
 	b.onStart(t, waiting("ErrImagePull"))
 	var minutes atomic.Int64
 	b.Now = func() time.Time { return time.Unix(1_900_000_000, 0).Add(time.Duration(minutes.Load()) * time.Minute) }
-	later := []string{"ContainerCreating", "ErrImagePull", "ImagePullBackOff", "ErrImagePull"}
+	reasons := []string{"ContainerCreating", "ErrImagePull", "ImagePullBackOff", "ErrImagePull"}
 	observer := &script{}
 	observer.step = func(number int) {
 		minutes.Add(2)
-		if number <= len(later) {
-			b.play(t, b.path(f.AgentName("n1")), waiting(later[number-1]))
+		if number <= len(reasons) {
+			b.play(t, b.path(f.AgentName("n1")), waiting(reasons[number-1]))
 		}
 	}
 	b.Observer = observer
@@ -495,22 +495,22 @@ func TestDeniedHalfway(t *testing.T) {
 	}
 }
 
-// An account that may make no namespace gets the remedy, and nothing has to be removed. After a request without an answer something may have been made.
+// An account that may make no namespace gets the remedy, and leaves nothing to remove. After a request without an answer an object may exist.
 func TestDeniedNamespace(t *testing.T) {
 	f := fleet(1)
 	s := kubetest.New(t)
-	requests, busy := 0, 0
+	requests, losses := 0, 0
 	s.Fault = func(string, string) *metav1.Status {
-		if requests++; requests <= busy {
+		if requests++; requests <= losses {
 			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
 		}
 		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 	}
-	for _, busy = range []int{0, 1} {
+	for _, losses = range []int{0, 1} {
 		requests = 0
 		hasObjects, err := f.Create(limited(t), s.Client(t), nil)
-		if err == nil || hasObjects != (busy > 0) || !strings.Contains(err.Error(), "name an existing namespace with --namespace") {
-			t.Errorf("after %d requests without an answer: %t, %v", busy, hasObjects, err)
+		if err == nil || hasObjects != (losses > 0) || !strings.Contains(err.Error(), "name an existing namespace with --namespace") {
+			t.Errorf("after %d requests without an answer: %t, %v", losses, hasObjects, err)
 		}
 	}
 }

@@ -29,7 +29,7 @@ import (
 const (
 	// startLimit is the longest time from the creation of an agent's pod to the start of its program. A pull of the image is part of it.
 	startLimit = 10 * time.Minute
-	// pullLimit is the longest time in which a kubelet repeats the pull of the agent's image. A registry that is overloaded, or an image that is loaded late,
+	// pullLimit is the longest time without the agent's image, from the first pull that failed. An overloaded registry, or an image that is loaded late,
 	// needs another attempt. A kubelet makes its first five within 150 s, the sixth after 310 s, and all later ones 300 s apart.
 	pullLimit = 3 * time.Minute
 	// silenceLimit is the longest time without a record in a log that is followed. Then the log is opened again, because the connection may be dead.

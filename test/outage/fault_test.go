@@ -234,7 +234,7 @@ spec: {hard: {pods: "2"}}
 	defer func() { _, _ = s.kubectl("delete", "namespace", "small") }()
 	f := s.prepare(s.Kubeconfig)
 	f.run(faultPlan, "--namespace", "small")
-	f.mustEnd(exitFailure, "exceeded quota: few", "raise the quota")
+	f.mustEnd(exitNoTarget, "exceeded quota: few", "raise the quota")
 }
 
 // taints takes a node away by a taint before a run, and in the middle of one.

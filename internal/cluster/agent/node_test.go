@@ -92,10 +92,10 @@ func TestImageOfAgent(t *testing.T) {
 	j := &journal{Store: db, log: record.NewWriter(io.Discard), images: delegate.images}
 	run := result.Run{ID: "r", State: result.Running, Images: []result.Image{{Name: "workload", Digest: digest}}}
 	must.Do(t, j.Create(t.Context(), run))
-	recorded, err := db.Run(t.Context(), "r")
+	record, err := db.Run(t.Context(), "r")
 	must.Do(t, err)
-	if len(recorded.Images) != 2 || recorded.Images[1] != want {
-		t.Errorf("the run has the images %+v, want also %+v", recorded.Images, want)
+	if len(record.Images) != 2 || record.Images[1] != want {
+		t.Errorf("the run has the images %+v, want also %+v", record.Images, want)
 	}
 }
 

@@ -31,7 +31,7 @@ func (a *App) concludeSelfcheck(c *experiment.Selfcheck, opts selfcheckOptions) 
 	d := selfcheck.Record{
 		Kind: selfcheck.DocumentKind, Version: selfcheck.SchemaVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.Pilot.Host,
 		Target: c.Target.String(), Binary: c.Binary, Runtime: c.Pilot.Targets[0].Version, Blocks: c.Blocks, Spent: c.Spent.Seconds(), Runs: []string{},
-		Check: c.Check(),
+		Counts: c.Counts, Check: c.Check(),
 	}
 	d.Host.Selfcheck = nil
 	for _, r := range c.Runs {

@@ -199,7 +199,7 @@ func ReadExpected(file string, data []byte) (*Expected, error) {
 			if b.Name == "" {
 				return fail("the name of the benchmark is missing")
 			}
-			if slices.ContainsFunc(e.Benchmarks, func(known ExpectedBenchmark) bool { return known.Key == b.Key }) {
+			if slices.ContainsFunc(e.Benchmarks, func(entry ExpectedBenchmark) bool { return entry.Key == b.Key }) {
 				return fail("benchmark %s occurs twice; merge its counts", b.Title())
 			}
 			e.Benchmarks = append(e.Benchmarks, b)
@@ -225,7 +225,7 @@ func ReadExpected(file string, data []byte) (*Expected, error) {
 		return fail("the file has no benchmark; record it again with touchstone counts record")
 	}
 	for i := range e.Benchmarks {
-		e.Benchmarks[i].table.sum()
+		e.Benchmarks[i].table.addSums()
 	}
 	return e, nil
 }
@@ -264,23 +264,23 @@ func (t *table) read(row string) (problem string) {
 	return ""
 }
 
-// sum adds the sums over all steps that have no line.
-func (t *table) sum() {
+// addSums adds the sums over all steps that have no line.
+func (t *table) addSums() {
 	explicit := map[Place]bool{}
 	for _, p := range t.places {
 		explicit[p] = p.Step == AllSteps
 	}
 	for _, p := range slices.Clone(t.places) {
-		whole := Place{AllSteps, p.Component, p.Name}
-		if explicit[whole] {
+		sum := Place{AllSteps, p.Component, p.Name}
+		if explicit[sum] {
 			continue
 		}
-		if _, exists := t.ranges[whole]; !exists {
-			t.places = append(t.places, whole)
+		if _, exists := t.ranges[sum]; !exists {
+			t.places = append(t.places, sum)
 		}
-		n := t.ranges[whole].Least + t.ranges[p].Least
-		t.ranges[whole] = analysis.Range{Least: n, Most: n}
-		t.varying[whole] = t.varying[whole] || t.varying[p]
+		n := t.ranges[sum].Least + t.ranges[p].Least
+		t.ranges[sum] = analysis.Range{Least: n, Most: n}
+		t.varying[sum] = t.varying[sum] || t.varying[p]
 	}
 	t.places = order(t.places)
 }
@@ -303,12 +303,12 @@ type Missing struct {
 }
 
 // Compare compares the traced cells of a target with the file.
-func (e *Expected) Compare(file string, now Origin, traced []Traced) *Deviation {
-	d := &Deviation{File: file, Expected: e, Now: now}
+func (e *Expected) Compare(file string, present Origin, traced []Traced) *Deviation {
+	d := &Deviation{File: file, Expected: e, Now: present}
 	for i := range e.Benchmarks {
 		b := &e.Benchmarks[i]
 		place := slices.IndexFunc(traced, func(t Traced) bool {
-			return t.Cell == result.Cell{Benchmark: b.Name, Params: b.Params, Target: now.Target}
+			return t.Cell == result.Cell{Benchmark: b.Name, Params: b.Params, Target: present.Target}
 		})
 		switch {
 		case place < 0:
@@ -318,7 +318,7 @@ func (e *Expected) Compare(file string, now Origin, traced []Traced) *Deviation 
 		default:
 			t := b.table
 			t.traces = e.Traces
-			d.Cells = append(d.Cells, newCell(b.Key, "file", now.Target, t, collect(traced[place].Traces), nil))
+			d.Cells = append(d.Cells, newCell(b.Key, present.Target, present.Target, t, collect(traced[place].Traces), nil))
 		}
 	}
 	return d
@@ -333,7 +333,7 @@ func (d *Deviation) Suspicious() bool {
 func (d *Deviation) Answer() stats.Answer {
 	answers := []stats.Answer{stats.NotWorse}
 	for i := range d.Cells {
-		answers = append(answers, d.Cells[i].answer())
+		answers = append(answers, d.Cells[i].Answer())
 	}
 	if d.Missing != nil {
 		answers = append(answers, stats.Inconclusive)
@@ -341,7 +341,8 @@ func (d *Deviation) Answer() stats.Answer {
 	return stats.Overall(answers)
 }
 
-func (c *Cell) answer() stats.Answer {
+// Answer is the answer of a benchmark.
+func (c *Cell) Answer() stats.Answer {
 	switch {
 	case c.Different():
 		return stats.Worse
@@ -349,6 +350,17 @@ func (c *Cell) answer() stats.Answer {
 		return stats.Inconclusive
 	}
 	return stats.NotWorse
+}
+
+// Spelled lists the changes that decide.
+func (c *Cell) Spelled() string {
+	var texts []string
+	for i := range c.Changes {
+		if c.Changes[i].isStable() {
+			texts = append(texts, c.Changes[i].String())
+		}
+	}
+	return brief(texts)
 }
 
 // Warnings name the differences of the machines that can change counts, with the remedy.

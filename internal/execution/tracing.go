@@ -3,13 +3,15 @@ package execution
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/trace"
 )
+
+// NotTraced begins the caveat of a run without the traces of its plan. The reason follows.
+const NotTraced = "no trial was traced: "
 
 // tracing returns the traces that the plan adds. A machine that cannot trace has none, and untraced is the reason.
 func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing {
@@ -26,7 +28,7 @@ func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing 
 		reason = trace.Check()
 	}
 	if reason != nil {
-		e.untraced = []string{fmt.Sprintf("no trial was traced: %v", reason)}
+		e.untraced = []string{NotTraced + reason.Error()}
 		e.report(Note, e.untraced[0])
 		return runner.Tracing{}
 	}

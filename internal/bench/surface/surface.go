@@ -16,7 +16,7 @@ import (
 )
 
 // Benchmarks lists the suite.
-func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), filters(), drills()} }
+func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), filters(), calls(), drills()} }
 
 // unrated is the reason why no comparison of the suite has a verdict.
 const unrated = "a count of rights is no measure of safety"

@@ -243,8 +243,9 @@ type Latency interface {
 type Trace interface {
 	// Begin makes the counts from now on belong to a step, also during calls of the engine.
 	Begin(step string) error
-	// Counts ends the trace. It returns the counts by step and component, or the reason why they are not complete. The run keeps them.
-	Counts() ([]result.TraceCounts, error)
+	// Counts ends the trace. It returns the counts of the components in the steps of Begin, or the reason why they are not complete. The run keeps
+	// these counts as a trace.
+	Counts(components ...monitor.Component) ([]result.TraceCounts, error)
 }
 
 // Optional returns the optional interface T of an engine or a container, which a declared capability promises.

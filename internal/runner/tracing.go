@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -42,11 +43,11 @@ type traced struct {
 // tracing is the trace of a trial.
 type tracing struct {
 	mu     sync.Mutex
-	tracer Tracer // nil before the trial and after it
-	step   string // of the benchmark's choice; empty while the calls of the engine choose it
-	calls  int    // under way
-	crowd  bool   // more than one call has been under way since the last time without one
-	err    error  // of the tracer
+	tracer Tracer   // nil before the trial and after it
+	steps  []string // of the benchmark's choice: the last one has the counts. Without one the calls of the engine choose.
+	calls  int      // under way
+	crowd  bool     // more than one call has been under way since the last time without one
+	err    error    // of the tracer
 	counts []result.TraceCounts
 }
 
@@ -245,11 +246,11 @@ func (t trialTrace) Begin(step string) error {
 	if g.tracer == nil {
 		return errNoTrace
 	}
-	g.step = step
+	g.steps = append(g.steps, step)
 	return g.tracer.Step(step)
 }
 
-func (t trialTrace) Counts() ([]result.TraceCounts, error) {
+func (t trialTrace) Counts(components ...monitor.Component) ([]result.TraceCounts, error) {
 	g := t.tracing
 	if g == nil {
 		return nil, errNoTrace
@@ -262,6 +263,9 @@ func (t trialTrace) Counts() ([]result.TraceCounts, error) {
 	if err := g.stop(); err != nil {
 		return nil, err
 	}
+	g.counts = slices.DeleteFunc(g.counts, func(c result.TraceCounts) bool {
+		return !slices.Contains(g.steps, c.Step) || !slices.Contains(components, monitor.Component(c.Component))
+	})
 	return g.counts, nil
 }
 
@@ -310,7 +314,7 @@ func (g *tracing) within(phase, step string, call func() error) error {
 
 // pass passes the step of a call to the tracer. A call that reached its limit may still go on after the trace.
 func (g *tracing) pass(name string) {
-	if g.tracer == nil || g.step != "" {
+	if g.tracer == nil || len(g.steps) > 0 {
 		return
 	}
 	if g.crowd {

@@ -230,8 +230,25 @@ func TestTracesBeyondTheBudget(t *testing.T) {
 	}
 }
 
-// The trials of a benchmark that counts run under a tracer. Their steps are the benchmark's choice, the run keeps their counts, and they have no
-// times and no other traces.
+// byStep is a tracer of two components. The threads of a count are the place of the step.
+type byStep struct{ steps []string }
+
+func (c *byStep) Step(name string) error {
+	c.steps = append(c.steps, name)
+	return nil
+}
+
+func (c *byStep) Stop() (counts []result.TraceCounts, err error) {
+	for i, name := range c.steps {
+		for _, component := range []string{"runtime", "container"} {
+			counts = append(counts, result.TraceCounts{Step: name, Component: component, Threads: int64(i + 1)})
+		}
+	}
+	return counts, nil
+}
+
+// The trials of a benchmark that counts run under a tracer. Their steps and components are the benchmark's choice, the run keeps their counts,
+// and they have no times and no other traces.
 //
 // Invariant trace-after.
 func TestTracedBenchmark(t *testing.T) {
@@ -239,20 +256,17 @@ func TestTracedBenchmark(t *testing.T) {
 	l.config.Stop.Min, l.config.Stop.Max, l.config.Warmup = 2, 2, 1
 	var counts []result.TraceCounts
 	l.work("test.calls.x", func(ctx context.Context, b bench.Trial) error {
-		if err := b.Trace.Begin("early"); err != nil {
+		if _, err := b.Time(ctx, "early", func(context.Context) error { return nil }); err != nil {
+			return err
+		}
+		if err := b.Trace.Begin("step"); err != nil {
 			return err
 		}
 		if err := steps(ctx, b); err != nil {
 			return err
 		}
-		if err := b.Trace.Begin(""); err != nil {
-			return err
-		}
-		if _, err := b.Time(ctx, "update", func(context.Context) error { return nil }); err != nil {
-			return err
-		}
 		var err error
-		if counts, err = b.Trace.Counts(); err != nil {
+		if counts, err = b.Trace.Counts("container"); err != nil {
 			return err
 		}
 		if _, err := b.Trace.Counts(); err == nil {
@@ -265,18 +279,24 @@ func TestTracedBenchmark(t *testing.T) {
 	})
 	l.config.Work[0].Benchmark.Traced = true
 	traces, starts := l.traced(2, nil)
+	l.config.Tracing.Start = func(monitor.Target) (runner.Tracer, error) {
+		*starts++
+		return &byStep{}, nil
+	}
 	l.ok()
-	expect.Equal(t, "the traces", []string{"1 fake/a ok early,,update,", "2 fake/a ok early,,update,"}, spellTraces(*traces))
-	expect.Equal(t, "the counts of the benchmark", (*traces)[1].Counts, counts)
+	expect.Equal(t, "the traces", []string{"1 fake/a ok step", "2 fake/a ok step"}, spellTraces(*traces))
+	expect.Equal(t, "the counts", []result.TraceCounts{{Step: "step", Component: "container", Threads: 3}}, counts)
+	expect.Equal(t, "the counts of the trace", counts, (*traces)[1].Counts)
 	if *starts != 3 || len(l.trials) != 3 || len(l.trials[0].Phases) > 0 || len((*traces)[0].Phases) == 0 {
 		t.Errorf("%d tracers and %d trials, the first with %d phases", *starts, len(l.trials), len(l.trials[0].Phases))
 	}
 
 	next := l.again()
 	rest, _ := next.traced(0, nil)
+	next.config.Tracing.Start = l.config.Tracing.Start
 	next.config.Tracing.Done, next.config.Stop.Min, next.config.Stop.Max = *traces, 3, 3
 	next.ok()
-	expect.Equal(t, "the traces of the resumed run", []string{"3 fake/a ok early,,update,"}, spellTraces(*rest))
+	expect.Equal(t, "the traces of the resumed run", []string{"3 fake/a ok step"}, spellTraces(*rest))
 }
 
 // A benchmark that counts is skipped where no tracer works, with the reason, and fails if the counts are not complete.
@@ -290,7 +310,9 @@ func TestTracedBenchmarkWithoutCounts(t *testing.T) {
 		"no tracer": {nil, result.Skipped, "this run has no tracer"},
 		"no BTF":    {func(monitor.Target) (runner.Tracer, error) { return nil, cause }, result.Skipped, "no BTF; use another kernel"},
 		"lost": {
-			func(monitor.Target) (runner.Tracer, error) { return &tracer{err: errors.New("2 events are missing")}, nil },
+			func(monitor.Target) (runner.Tracer, error) {
+				return &tracer{err: errors.New("2 events are missing")}, nil
+			},
 			result.Failed, "2 events are missing",
 		},
 	} {

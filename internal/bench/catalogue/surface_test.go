@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,7 +194,7 @@ func (c *calledContainer) Exec(_ context.Context, p engine.Process) (engine.Exit
 type counted struct{ counts []result.TraceCounts }
 
 func (counted) Step(string) error                             { return nil }
-func (c counted) Stop() ([]result.TraceCounts, error)         { return c.counts, nil }
+func (c counted) Stop() ([]result.TraceCounts, error)         { return slices.Clone(c.counts), nil }
 func (c counted) start(monitor.Target) (runner.Tracer, error) { return c, nil }
 
 // Only calls of the container and of its sandbox count, and only while the programs run.
@@ -234,7 +235,7 @@ func TestReachedCalls(t *testing.T) {
 		"HostCallsReached": {8}, "ReachedByNetwork": {3}, "ReachedByFiles": {2}, "ReachedByProcesses": {3}, "ReachedByMemory": {1},
 	}, got)
 	expect.Equal(t, "the programs", []string{"/probe reach", "/probe files", "/probe sequence", "/probe grow"}, *e.programs)
-	if len(traces) != 1 || len(traces[0].Counts) != len(counts.counts) {
+	if len(traces) != 1 || len(traces[0].Counts) != 5 {
 		t.Errorf("the run keeps the traces %v", traces)
 	}
 	trial, _ = run(t, e, counted{counts.counts[:3]})

@@ -32,6 +32,12 @@ func optional(m result.Metric) result.Metric {
 	return m
 }
 
+// sized is the metric as the size of a surface.
+func sized(s result.Surface, m result.Metric) result.Metric {
+	m.Surface = s
+	return m
+}
+
 // ask runs a program of the probe in a container, and returns its facts.
 func ask(ctx context.Context, t bench.Trial, spec engine.Spec) (probe.Output, error) {
 	text, err := bench.InContainer(ctx, t, spec)

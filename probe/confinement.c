@@ -51,20 +51,6 @@ static long read_file(const char *path)
 	return n < 0 ? n : size;
 }
 
-static void fact(const char *name, const char *value, size_t n)
-{
-	begin_fact(name);
-	put_escaped(&out, value, n);
-	end_fact();
-}
-
-static void fact_error(const char *name, long error)
-{
-	begin_fact(name);
-	put_error(&out, error);
-	end_fact();
-}
-
 /* Writes the value of a line of /proc/PID/status, which is in text. */
 static void fact_line(const char *name, const char *key)
 {
@@ -78,23 +64,13 @@ static void fact_line(const char *name, const char *key)
 			size_t n = 0;
 			while (value[n] && value[n] != '\n')
 				n++;
-			fact(name, value, n);
+			report_text(name, value, n);
 			return;
 		}
 		while (line[0] && line[1] && *line != '\n')
 			line++;
 	}
-	fact_error(name, -ENOENT);
-}
-
-static void put_hex(uint32_t value, int digits)
-{
-	static const char hex[] = "0123456789abcdef";
-	char digit[2] = {0};
-	while (digits--) {
-		digit[0] = hex[value >> (4 * digits) & 15];
-		put(&out, digit);
-	}
+	report_number(name, -ENOENT);
 }
 
 static void write_filters(int pid)
@@ -109,15 +85,15 @@ static void write_filters(int pid)
 		if (n >= 0)
 			n = syscall6(__NR_ptrace, PTRACE_SECCOMP_GET_FILTER, pid, index, (long)instructions, 0, 0);
 		if (n < 0) {
-			fact_error("filter", n);
+			report_number("filter", n);
 			return;
 		}
 		begin_fact("filter");
 		for (long i = 0; i < n; i++) {
-			put_hex(instructions[i].code, 4);
-			put_hex(instructions[i].jt, 2);
-			put_hex(instructions[i].jf, 2);
-			put_hex(instructions[i].k, 8);
+			put_hex(&out, instructions[i].code, 4);
+			put_hex(&out, instructions[i].jt, 2);
+			put_hex(&out, instructions[i].jf, 2);
+			put_hex(&out, instructions[i].k, 8);
 		}
 		end_fact();
 	}
@@ -130,7 +106,7 @@ static void stop_for_filters(int pid)
 	if (e == 0)
 		e = syscall6(__NR_ptrace, PTRACE_INTERRUPT, pid, 0, 0, 0, 0);
 	if (e < 0) {
-		fact_error("filter", e);
+		report_number("filter", e);
 		return;
 	}
 	int status;
@@ -138,7 +114,7 @@ static void stop_for_filters(int pid)
 		e = syscall6(__NR_wait4, pid, (long)&status, WALL, 0, 0, 0);
 	while (e == -EINTR);
 	if (e < 0 || (status & 0xff) != 0x7f) { /* it has exited */
-		fact_error("filter", e < 0 ? e : -ESRCH);
+		report_number("filter", e < 0 ? e : -ESRCH);
 		return;
 	}
 	write_filters(pid);
@@ -174,9 +150,9 @@ void command_confinement(char **argv)
 		fact_line("seccomp", "Seccomp:");
 		n = read_file(file_of(*argv, "/uid_map"));
 		if (n < 0)
-			fact_error("users", n);
+			report_number("users", n);
 		else
-			fact("users", text, (size_t)(n > 0 ? n - 1 : 0));
+			report_text("users", text, (size_t)(n > 0 ? n - 1 : 0));
 		stop_for_filters((int)pid);
 	}
 	report_done();

@@ -52,6 +52,7 @@ extern struct sink out, err;
 void put(struct sink *s, const char *text);
 void put_escaped(struct sink *s, const char *text, size_t n); /* the inside of a string of JSON; a byte is a character of Latin-1 */
 void put_number(struct sink *s, uint64_t n);
+void put_hex(struct sink *s, uint64_t value, unsigned digits);
 void put_error(struct sink *s, long error); /* the name and the number of a negative error (fail.c) */
 void put_fixed(struct sink *s, double value); /* three decimals; value in [0, 9e18) */
 void flush(struct sink *s);
@@ -61,6 +62,8 @@ void report_metric(const char *name, double value, const char *unit);
 /* A command puts the text of a fact on out between the two calls. */
 void begin_fact(const char *name);
 void end_fact(void);
+void report_text(const char *name, const char *text, size_t n);
+void report_number(const char *name, long value); /* a negative value is an error */
 void report_line(void); /* counts a line that the caller has written itself */
 _Noreturn void report_done(void);
 

@@ -33,6 +33,23 @@ void end_fact(void)
 	report_line();
 }
 
+void report_text(const char *name, const char *text, size_t n)
+{
+	begin_fact(name);
+	put_escaped(&out, text, n);
+	end_fact();
+}
+
+void report_number(const char *name, long value)
+{
+	begin_fact(name);
+	if (value < 0)
+		put_error(&out, value);
+	else
+		put_number(&out, (uint64_t)value);
+	end_fact();
+}
+
 void report_line(void) { lines++; }
 
 void report_done(void)

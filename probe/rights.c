@@ -30,31 +30,11 @@ static uint64_t files, writable, processes;
 /* The path of the current entry. */
 static char path[PATH_SIZE];
 
-static void fact(const char *name, const char *text)
-{
-	begin_fact(name);
-	put_escaped(&out, text, length(text));
-	end_fact();
-}
-
-static void fact_number(const char *name, long value)
-{
-	begin_fact(name);
-	if (value < 0)
-		put_error(&out, value);
-	else
-		put_number(&out, (uint64_t)value);
-	end_fact();
-}
-
 static void fact_mask(const char *name, uint64_t mask)
 {
-	static const char hex[] = "0123456789abcdef";
-	char text[17];
-	for (int i = 0; i < 16; i++)
-		text[i] = hex[mask >> (60 - 4 * i) & 15];
-	text[16] = 0;
-	fact(name, text);
+	begin_fact(name);
+	put_hex(&out, mask, 16);
+	end_fact();
 }
 
 /* The content of a small file, without its last line end. */
@@ -66,14 +46,12 @@ static void fact_file(const char *name, const char *file)
 	if (fd >= 0)
 		sys_close((int)fd);
 	if (n < 0) {
-		fact_number(name, n);
+		report_number(name, n);
 		return;
 	}
 	while (n > 0 && (text[n - 1] == '\n' || !text[n - 1]))
 		n--;
-	begin_fact(name);
-	put_escaped(&out, text, (size_t)n);
-	end_fact();
+	report_text(name, text, (size_t)n);
 }
 
 static void write_capabilities(void)
@@ -82,7 +60,7 @@ static void write_capabilities(void)
 	struct __user_cap_data_struct data[2] = {0};
 	long e = sys_capget(&header, data);
 	if (e < 0)
-		fact_number("capabilities", e);
+		report_number("capabilities", e);
 	else
 		fact_mask("capabilities", (uint64_t)data[1].effective << 32 | data[0].effective);
 	uint64_t bounding = 0;
@@ -105,7 +83,7 @@ static void visit_device(void)
 {
 	struct stat st;
 	if (sys_stat(path, &st) == 0 && ((st.st_mode & S_IFMT) == S_IFCHR || (st.st_mode & S_IFMT) == S_IFBLK))
-		fact("device", path);
+		report_text("device", path, length(path));
 }
 
 static void visit_file(void)
@@ -116,7 +94,7 @@ static void visit_file(void)
 	if (sys_access(path, W_OK) < 0 || sys_stat(path, &st) < 0 || (st.st_mode & S_IFMT) != S_IFREG || !(st.st_mode & 0222))
 		return;
 	if (writable++ < WRITABLE_MAX)
-		fact("writable", path);
+		report_text("writable", path, length(path));
 }
 
 /* Walks through the directory path, whose length is n, and visits all entries below it except links. */
@@ -176,11 +154,11 @@ static unsigned count_cpus(void)
 void command_rights(char **argv)
 {
 	parse_all("rights", argv, NULL, 0);
-	fact_number("user", sys_getuid());
+	report_number("user", sys_getuid());
 	fact_file("users", "/proc/self/uid_map");
 	write_capabilities();
-	fact_number("no_new_privs", sys_prctl(PR_GET_NO_NEW_PRIVS, 0));
-	fact_number("seccomp", sys_prctl(PR_GET_SECCOMP, 0));
+	report_number("no_new_privs", sys_prctl(PR_GET_NO_NEW_PRIVS, 0));
+	report_number("seccomp", sys_prctl(PR_GET_SECCOMP, 0));
 	fact_file("label", "/proc/self/attr/current");
 	walk_from("/dev", visit_device);
 	walk_from("/proc", visit_file);

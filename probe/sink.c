@@ -32,9 +32,14 @@ void put(struct sink *s, const char *text)
 		put_char(s, *text++);
 }
 
+void put_hex(struct sink *s, uint64_t value, unsigned digits)
+{
+	while (digits--)
+		put_char(s, "0123456789abcdef"[value >> (4 * digits) & 15]);
+}
+
 void put_escaped(struct sink *s, const char *text, size_t n)
 {
-	static const char hex[] = "0123456789abcdef";
 	for (size_t i = 0; i < n; i++) {
 		const unsigned char c = (unsigned char)text[i];
 		if (c >= ' ' && c < 0x7f && c != '"' && c != '\\') {
@@ -42,8 +47,7 @@ void put_escaped(struct sink *s, const char *text, size_t n)
 			continue;
 		}
 		put(s, "\\u00");
-		put_char(s, hex[c >> 4]);
-		put_char(s, hex[c & 15]);
+		put_hex(s, c, 2);
 	}
 }
 

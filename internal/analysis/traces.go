@@ -19,6 +19,43 @@ type Traced struct {
 	Steps  []TracedStep `json:"steps" doc:"The counts by step and component, the steps in the order of their begin."`
 }
 
+// Components lists the components with counts, in the order of their first step.
+func (t *Traced) Components() []string {
+	var names []string
+	for i := range t.Steps {
+		if !slices.Contains(names, t.Steps[i].Component) {
+			names = append(names, t.Steps[i].Component)
+		}
+	}
+	return names
+}
+
+// Names are the system calls of some components over all steps: first the calls that each trace has, then the rest. Both are sorted.
+func (t *Traced) Names(components ...string) (core, rest []string) {
+	counts := map[string]int{} // traces by name
+	for n := range t.Count {
+		names := map[string]bool{}
+		for i := range t.Steps {
+			if slices.Contains(components, t.Steps[i].Component) {
+				for name := range t.Steps[i].traces[n].Calls {
+					names[name] = true
+				}
+			}
+		}
+		for name := range names {
+			counts[name]++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if counts[name] == t.Count {
+			core = append(core, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	return core, rest
+}
+
 // TracedStep is the work of a component in a step. A name that a trace lacks counts as 0 there.
 type TracedStep struct {
 	Step      string           `json:"step,omitempty" doc:"Name of a phase, or phase/step; absent for the time outside of all calls of the engine."`

@@ -53,6 +53,9 @@ type Benchmark struct {
 	// Monitor enables samples of memory and CPU during each trial that the user has not requested. The runner records the metrics
 	// of MonitorMetrics that the benchmark declares: see Monitored.
 	Monitor bool
+	// Traced is set if the trials run under a tracer: see Trial.Trace. The tracer makes each system call slower, so such a benchmark has no
+	// metric that depends on the speed, and its trials have no phases.
+	Traced bool
 	// Image is the image that holds the benchmark's programs.
 	Image Image
 	// Needs returns the requirements of the benchmark with the given parameters; nil if it has none. Targets and hosts

@@ -32,6 +32,7 @@ type Trial struct {
 	Details Details
 	Latency Latency
 	Pods    Pods
+	Trace   Trace
 }
 
 // Core is the part of a trial that every benchmark uses.
@@ -235,6 +236,16 @@ type Latency interface {
 	Quantile(metric string, q float64) time.Duration
 	// Forget releases the memory for a container that the benchmark has deleted, and for its output.
 	Forget(c engine.Container, output Watch)
+}
+
+// Trace counts the work of the target's processes from the begin of the trial on. Only a benchmark with Traced may use it. Where the machine cannot
+// trace, the trial is skipped before its begin, with the reason and the remedy.
+type Trace interface {
+	// Begin makes the counts from now on belong to a step, also during calls of the engine.
+	Begin(step string) error
+	// Counts ends the trace. It returns the counts of the components in the steps of Begin, or the reason why they are not complete. The run keeps
+	// these counts as a trace.
+	Counts(components ...monitor.Component) ([]result.TraceCounts, error)
 }
 
 // Optional returns the optional interface T of an engine or a container, which a declared capability promises.

@@ -122,6 +122,8 @@ type Panel struct {
 type Curve struct {
 	// At are the places of Values on the horizontal axis, in their order.
 	At, Values []float64
+	// Intervals has the interval of each value, or nil for a value without one. It may be nil.
+	Intervals []*stats.Interval
 	// Spread has the single values behind each value. It may be nil.
 	Spread [][]float64
 	// Fit is a line of regression at the same places. It may be nil. Knee is the corner of it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -13,30 +14,50 @@ import (
 // NotTraced begins the caveat of a run without the traces of its plan. The reason follows.
 const NotTraced = "no trial was traced: "
 
-// tracing returns the traces that the plan adds. A machine that cannot trace has none, and untraced is the reason.
+// tracing configures the traces of benchmarks that need them, and those that the plan adds. A machine that cannot trace has none of the latter, and
+// untraced is the reason.
 func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing {
-	if e.Plan.Trace == 0 {
-		return runner.Tracing{}
-	}
-	var reason error
-	switch {
-	case e.isFake:
-		reason = errors.New("fake targets have no processes")
-	case e.session == nil:
-		reason = errors.New("the processes of pods are not visible to an agent")
-	default:
-		reason = trace.Check()
-	}
-	if reason != nil {
-		e.untraced = []string{NotTraced + reason.Error()}
-		e.report(Note, e.untraced[0])
-		return runner.Tracing{}
-	}
-	return runner.Tracing{
+	config := runner.Tracing{
 		Count: e.Plan.Trace, Done: run.Traces,
-		Start: func(target monitor.Target) (runner.Tracer, error) { return trace.Start(target) },
+		Start: func(target monitor.Target) (runner.Tracer, error) {
+			if err := e.traceable(); err != nil {
+				return nil, &engine.UnsupportedError{What: tracer, Reason: err.Error()}
+			}
+			t, err := trace.Start(target)
+			if reason, ok := errors.AsType[*trace.Error](err); ok {
+				return nil, &engine.UnsupportedError{What: tracer, Reason: reason.Cause, Advice: reason.Remedy}
+			}
+			return t, err
+		},
 		Record: func(t result.Trace) error {
 			return e.Store.AppendTrace(context.WithoutCancel(ctx), e.RunID, e.secrets.Trace(t))
 		},
 	}
+	if config.Count == 0 {
+		return config
+	}
+	err := e.traceable()
+	if err == nil {
+		err = trace.Check()
+	}
+	if err != nil {
+		e.untraced = []string{NotTraced + err.Error()}
+		e.report(Note, e.untraced[0])
+		config.Count = 0
+	}
+	return config
+}
+
+// tracer is the missing part of a machine that cannot trace.
+const tracer = "a trace of system calls"
+
+// traceable returns an error if the processes of the targets are not on this machine.
+func (e *Execution) traceable() error {
+	switch {
+	case e.isFake:
+		return errors.New("fake targets have no processes")
+	case e.session == nil:
+		return errors.New("the processes of pods are not visible to an agent")
+	}
+	return nil
 }

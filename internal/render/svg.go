@@ -130,7 +130,7 @@ func (s *drawing) rows(c *chart.Chart, top, low, high float64) {
 }
 
 // interval draws a line between the ends of an interval. point spells a place on the axis of values.
-func (s *drawing) interval(axis *web.Axis, p chart.Point, point func(x float64) string, stroke string) {
+func (s *drawing) interval(axis *web.Axis, p chart.Point, point func(place float64) string, stroke string) {
 	if p.Low != nil && p.High != nil && chart.Finite(*p.Low) && chart.Finite(*p.High) {
 		s.path(stroke, "2", "M"+point(axis.At(*p.Low))+"L"+point(axis.At(*p.High)))
 	}
@@ -172,6 +172,7 @@ func (s *drawing) lines(c *chart.Chart, top, low, high float64) {
 		s.path(colour(i), "1.5", d)
 		if len(c.Series[i].Points) <= 30 {
 			for _, p := range c.Series[i].Points {
+				s.interval(&y, p, func(height float64) string { return web.Num(x.At(p.Place)) + " " + web.Num(height) }, colour(i))
 				s.dot(x.At(p.Place), y.At(p.Value), colour(i), p.Text)
 			}
 		}

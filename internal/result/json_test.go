@@ -67,7 +67,7 @@ func fullDocument() Document {
 			Bench: []Benchmark{{
 				Name: "operations.container.lifecycle", Summary: "one container's life", Source: "espe tab. 1",
 				Metrics: []Metric{
-					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Dimension: DimensionStartUp, Column: ColumnStart, Layer: LayerTotal},
+					{Name: "Create", Unit: Seconds, Better: Lower, Help: "time to create", Phrase: "creates a container in", Dimension: DimensionStartUp, Column: ColumnStart, Surface: SurfaceReached, Layer: LayerTotal},
 					{Name: "HostCPUShim", Unit: Seconds, Better: Lower, Help: "CPU time of the shim", Consumed: true, Group: "CPU time by component", Component: "shim"},
 					{Name: "Rate", Unit: PerSecond, Better: Higher, Series: true, Trend: "running container", Growth: true, Optional: true, Help: "containers a second", DerivedFrom: "Create", Bound: Bound{Most: 100, Broken: "does not hold its limit"}, Agreement: Agreement{With: "Create", Tolerance: 0.15, Rest: "The rest"}},
 					{Name: "Usable", Unit: Ratio, Better: Higher, Help: "share of the limit", AnySpeed: true, NoVerdict: "it is known late"},
@@ -336,6 +336,7 @@ func TestValidateRefuses(t *testing.T) {
 		"only a series can have a trend":  func(r *Run) { r.Bench[0].Metrics[0].Trend = "x" },
 		"only a series can have a growth": func(r *Run) { r.Bench[0].Metrics[0].Growth = true },
 		`the column "x" is none`:          func(r *Run) { r.Bench[0].Metrics[0].Column = "x" },
+		`the surface "x" is none`:         func(r *Run) { r.Bench[0].Metrics[0].Surface = "x" },
 		`the dimension "x" is none`:       func(r *Run) { r.Bench[0].Metrics[0].Dimension = "x" },
 		"bucket 1 begins at NaN":          func(r *Run) { r.Trials[0].Distributions[0].Lows[0] = nan },
 		"although its status is skipped":  func(r *Run) { r.Trials[0].Status, r.Trials[0].Samples = Skipped, nil },

@@ -87,6 +87,8 @@ type Metric struct {
 	Dimension Dimension `json:"dimension,omitempty"`
 	// Column is the column of the metric in a summary of one screen; empty for the other metrics.
 	Column Column `json:"column,omitempty"`
+	// Surface is set for the size of a target's surface, which a report shows beside the time of a start.
+	Surface Surface `json:"surface,omitempty"`
 	// Bound is a value that the metric should not exceed, such as a limit.
 	Bound Bound `json:"bound,omitzero"`
 	// AnySpeed is set for a ratio or a score that is the same on a machine of any speed, such as a share of a memory limit. The other
@@ -184,6 +186,15 @@ func Columns() []Column {
 		ColumnMemorySpeed, ColumnDisk, ColumnNetwork, ColumnDensity, ColumnFootprint, ColumnPull,
 	}
 }
+
+// Surface is a part of the host's kernel as a program in a container meets it.
+type Surface string
+
+// The surfaces, and the order of their display.
+const (
+	SurfaceReached Surface = "reached" // the system calls that small programs reach; the traces of the benchmark have their names
+	SurfaceAllowed Surface = "allowed" // the system calls that the filters allow
+)
 
 // Layer is the role of a metric in the split of a container's start into layers.
 type Layer string

@@ -238,8 +238,8 @@ func constants(t *testing.T) map[string][]string {
 	for _, list := range words {
 		slices.Sort(list)
 	}
-	if len(words) != 9 {
-		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer, Dimension, Column, Kind and StopReason: %v", len(words), words)
+	if len(words) != 10 {
+		t.Fatalf("result.go has %d types of words, want State, Status, Unit, Direction, Layer, Dimension, Column, Surface, Kind and StopReason: %v", len(words), words)
 	}
 	return words
 }
@@ -253,6 +253,7 @@ func TestEveryWordIsValid(t *testing.T) {
 		"Direction":  func(r *Run, word string) { r.Bench[0].Metrics[0].Better = Direction(word) },
 		"Layer":      func(r *Run, word string) { r.Bench[0].Metrics[0].Layer = Layer(word) },
 		"Column":     func(r *Run, word string) { r.Bench[0].Metrics[0].Column = Column(word) },
+		"Surface":    func(r *Run, word string) { r.Bench[0].Metrics[0].Surface = Surface(word) },
 		"Dimension":  func(r *Run, word string) { r.Bench[0].Metrics[0].Dimension = Dimension(word) },
 		"Kind":       func(r *Run, word string) { r.Targets[0].Kind = Kind(word) },
 		"StopReason": func(r *Run, word string) { r.Stopping.Stopped[0].Reason = StopReason(word) },

@@ -206,6 +206,7 @@ func validateMetrics(metrics []Metric) error {
 			oneOf("the layer", m.Layer, "", LayerTotal, LayerSandbox),
 			oneOf("the dimension", m.Dimension, append(Dimensions(), "")...),
 			oneOf("the column", m.Column, append(Columns(), "")...),
+			oneOf("the surface", m.Surface, SurfaceReached, SurfaceAllowed, ""),
 		); err != nil {
 			return fmt.Errorf("metric %q: %w", m.Name, err)
 		}

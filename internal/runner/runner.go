@@ -114,7 +114,7 @@ type Config struct {
 	// Outages knows when the place of the targets is away. Nil stands for NoOutages.
 	Outages Outages
 	Record  func(result.Trial) error
-	// Tracing adds trials under a tracer after all others. Its Count is 0 for none.
+	// Tracing traces the trials of benchmarks that need it, and adds trials under a tracer after all others. Its Count is 0 for none of these.
 	Tracing Tracing
 	// Calls receives the calls of each trial after its clean-up; nil receives none.
 	Calls    func(Calls)
@@ -194,6 +194,7 @@ type run struct {
 	began     time.Time
 	earlier   time.Duration // the trials in Done
 	seq       int
+	lastTrace int // the number of the last trace
 	done      map[slot]bool
 	over      map[result.Cell]bool // skipped or given up: no trial will follow
 	failed    map[result.Cell]streak
@@ -249,6 +250,9 @@ func Run(ctx context.Context, config Config) (Outcome, error) {
 		r.note(t)
 		r.seq = max(r.seq, t.Seq)
 		r.earlier += t.Elapsed
+	}
+	for i := range r.Tracing.Done {
+		r.lastTrace = max(r.lastTrace, r.Tracing.Done[i].Seq)
 	}
 	if err := r.limitGroup(); err != nil {
 		r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("the run's cgroup has no limit that protects the host: %v", err))
@@ -408,14 +412,28 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 		}
 		r.seq++
 		r.Observer.Started(result.Trial{Seq: r.seq, Cell: cell, Block: block, Warmup: warmup}, r.progress(i, block))
-		trial, counts := r.attempt(ctx, w, t, r.asTrial(r.seq))
+		identity := r.asTrial(r.seq)
+		if w.Benchmark.Traced {
+			identity.tracing = &tracing{}
+		}
+		trial, counts := r.attempt(ctx, w, t, identity)
 		trial.Seq, trial.Cell, trial.Block, trial.Warmup = r.seq, cell, block, warmup
 		if !counts {
 			r.seq--
 			return false, nil
 		}
+		trace := identity.tracing.of(trial)
+		if identity.tracing != nil {
+			trial.Phases = nil // the tracer made them longer
+		}
 		if err := r.record(trial); err != nil {
 			return false, err
+		}
+		if trace.Counts != nil && !warmup {
+			trace.Seq = r.lastTrace + 1
+			if err := r.recordTrace(trace); err != nil {
+				return false, err
+			}
 		}
 		r.Observer.Ended(trial)
 		r.checkUp(ctx, t)

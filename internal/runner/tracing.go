@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -23,8 +24,9 @@ type Tracer interface {
 
 // Tracing configures the traces of a run.
 type Tracing struct {
-	// Count is the number of traces of each cell.
+	// Count is the number of traces of each cell. Benchmarks whose own trials are traced have no others.
 	Count int
+	// Start begins a trace. The error is an *engine.UnsupportedError if this machine cannot trace.
 	Start func(monitor.Target) (Tracer, error)
 	// Done are the traces that an earlier process recorded for this run.
 	Done   []result.Trace
@@ -41,10 +43,11 @@ type traced struct {
 // tracing is the trace of a trial.
 type tracing struct {
 	mu     sync.Mutex
-	tracer Tracer // nil before the trial and after it
-	calls  int    // under way
-	crowd  bool   // more than one call has been under way since the last time without one
-	err    error  // of the tracer
+	tracer Tracer   // nil before the trial and after it
+	steps  []string // of the benchmark's choice: the last one has the counts. Without one the calls of the engine choose.
+	calls  int      // under way
+	crowd  bool     // more than one call has been under way since the last time without one
+	err    error    // of the tracer
 	counts []result.TraceCounts
 }
 
@@ -57,14 +60,15 @@ var errOutside = &engine.UnsupportedError{What: "the trial's processes", Reason:
 // traces executes the traced trials, after all others. It returns false if ctx ended before the last one.
 func (r *run) traces(ctx context.Context) (complete bool, err error) {
 	cells := map[result.Cell]*traced{}
-	seq := 0
 	for i := range r.Tracing.Done {
 		t := &r.Tracing.Done[i]
 		cells[t.Cell] = cells[t.Cell].with(t)
-		seq = max(seq, t.Seq)
 	}
 	for n := range r.Tracing.Count {
 		for _, w := range r.Work {
+			if w.Benchmark.Traced {
+				continue
+			}
 			for _, index := range r.order(w, n, false) {
 				target := r.Targets[index]
 				cell := cellOf(w, target.Name)
@@ -77,13 +81,12 @@ func (r *run) traces(ctx context.Context) (complete bool, err error) {
 					return false, nil
 				default:
 				}
-				seq++
-				trace, counts := r.trace(ctx, w, target, seq, n)
+				trace, counts := r.trace(ctx, w, target, r.lastTrace+1, n)
 				if !counts {
 					return false, nil
 				}
-				if err := r.Tracing.Record(trace); err != nil {
-					return false, fmt.Errorf("record trace %d (%s on %s): %w", seq, cell.Benchmark, cell.Target, err)
+				if err := r.recordTrace(trace); err != nil {
+					return false, err
 				}
 				state = state.with(&trace)
 				if trace.Status == result.Skipped {
@@ -145,14 +148,28 @@ func (r *run) trace(ctx context.Context, w plan.Work, target Target, seq, block 
 	if counts {
 		r.Observer.Ended(trial)
 	}
-	return result.Trace{
-		Seq: seq, Cell: cell, Status: trial.Status, Reason: trial.Reason, Started: trial.Started, Elapsed: trial.Elapsed, Phases: trial.Phases, Counts: t.result(trial.Status),
-	}, counts
+	return t.of(trial), counts
 }
 
-// result returns the counts of a trial with a status.
+// recordTrace records a trace.
+func (r *run) recordTrace(t result.Trace) error {
+	if err := r.Tracing.Record(t); err != nil {
+		return fmt.Errorf("record trace %d (%s on %s): %w", t.Seq, t.Benchmark, t.Target, err)
+	}
+	r.lastTrace = t.Seq
+	return nil
+}
+
+// of is the trace of a trial. It has no counts without a tracer.
+func (g *tracing) of(t result.Trial) result.Trace {
+	return result.Trace{
+		Seq: t.Seq, Cell: t.Cell, Status: t.Status, Reason: t.Reason, Started: t.Started, Elapsed: t.Elapsed, Phases: t.Phases, Counts: g.result(t.Status),
+	}
+}
+
+// result returns the counts of a trial with a status. The receiver is nil without a tracer.
 func (g *tracing) result(status result.Status) []result.TraceCounts {
-	if status != result.OK {
+	if g == nil || status != result.OK {
 		return nil
 	}
 	return g.counts
@@ -174,6 +191,9 @@ func (t *trial) beginTrace() error {
 	if err := t.engine.Supports(engine.OnHost); err != nil {
 		return err
 	}
+	if t.r.Tracing.Start == nil {
+		return &engine.UnsupportedError{What: "a trace", Reason: "this run has no tracer"}
+	}
 	tracer, err := t.r.Tracing.Start(t.observed())
 	if err != nil {
 		return fmt.Errorf("trace the trial: %w", err)
@@ -193,10 +213,7 @@ func (t *trial) endTrace() error {
 	if g.tracer == nil {
 		return nil
 	}
-	var err error
-	g.counts, err = g.tracer.Stop()
-	g.tracer = nil
-	if err = errors.Join(g.err, err); err != nil {
+	if err := g.stop(); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -205,6 +222,51 @@ func (t *trial) endTrace() error {
 		return errOutside
 	}
 	return nil
+}
+
+// stop ends the trace, and keeps the counts.
+func (g *tracing) stop() (err error) {
+	g.counts, err = g.tracer.Stop()
+	g.tracer = nil
+	return errors.Join(g.err, err)
+}
+
+// trialTrace implements bench.Trace.
+type trialTrace struct{ *trial }
+
+var errNoTrace = errors.New("the trial has no trace: its benchmark does not declare one, or has ended it")
+
+func (t trialTrace) Begin(step string) error {
+	g := t.tracing
+	if g == nil {
+		return errNoTrace
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tracer == nil {
+		return errNoTrace
+	}
+	g.steps = append(g.steps, step)
+	return g.tracer.Step(step)
+}
+
+func (t trialTrace) Counts(components ...monitor.Component) ([]result.TraceCounts, error) {
+	g := t.tracing
+	if g == nil {
+		return nil, errNoTrace
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.tracer == nil {
+		return nil, errNoTrace
+	}
+	if err := g.stop(); err != nil {
+		return nil, err
+	}
+	g.counts = slices.DeleteFunc(g.counts, func(c result.TraceCounts) bool {
+		return !slices.Contains(g.steps, c.Step) || !slices.Contains(components, monitor.Component(c.Component))
+	})
+	return g.counts, nil
 }
 
 // call makes the counts during a call of the engine belong to a step. The receiver is nil without a tracer.
@@ -223,7 +285,7 @@ func (g *tracing) enter(step string) {
 	if g.calls++; g.calls > 1 {
 		g.crowd = true
 	}
-	g.step(step)
+	g.pass(step)
 }
 
 func (g *tracing) leave() {
@@ -231,7 +293,7 @@ func (g *tracing) leave() {
 	defer g.mu.Unlock()
 	if g.calls--; g.calls == 0 {
 		g.crowd = false
-		g.step("")
+		g.pass("")
 	}
 }
 
@@ -243,16 +305,16 @@ func (g *tracing) within(phase, step string, call func() error) error {
 	set := func(name string) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.step(name)
+		g.pass(name)
 	}
 	set(phase + "/" + step)
 	defer set(phase)
 	return call()
 }
 
-// step passes a step to the tracer. A call that reached its limit may still go on after the trace.
-func (g *tracing) step(name string) {
-	if g.tracer == nil {
+// pass passes the step of a call to the tracer. A call that reached its limit may still go on after the trace.
+func (g *tracing) pass(name string) {
+	if g.tracer == nil || len(g.steps) > 0 {
 		return
 	}
 	if g.crowd {

@@ -92,7 +92,8 @@ func steps(ctx context.Context, b bench.Trial) error {
 
 // Traced trials come after all timed ones, which run without a tracer. The steps of the counts are the phases and their steps.
 //
-// Invariant trace-after: No timed trial runs under a tracer: traces come after all timed trials, and have no samples.
+// Invariant trace-after: No time is measured under a tracer: traces come after all timed trials and have no samples, and a benchmark whose trials run
+// under a tracer has only counts.
 func TestTracesFollowTrials(t *testing.T) {
 	l := newHarness(t, "fake/a")
 	l.config.Stop.Min, l.config.Stop.Max = 2, 2
@@ -226,5 +227,118 @@ func TestTracesBeyondTheBudget(t *testing.T) {
 	out := l.ok()
 	if len(*traces) > 1 || len(out.Caveats) != 1 || !strings.Contains(out.Caveats[0], "traces are missing, because the budget of the run ended") {
 		t.Errorf("%d traces, caveats %q", len(*traces), out.Caveats)
+	}
+}
+
+// byStep is a tracer of two components. The threads of a count are the place of the step.
+type byStep struct{ steps []string }
+
+func (c *byStep) Step(name string) error {
+	c.steps = append(c.steps, name)
+	return nil
+}
+
+func (c *byStep) Stop() (counts []result.TraceCounts, err error) {
+	for i, name := range c.steps {
+		for _, component := range []string{"runtime", "container"} {
+			counts = append(counts, result.TraceCounts{Step: name, Component: component, Threads: int64(i + 1)})
+		}
+	}
+	return counts, nil
+}
+
+// The trials of a benchmark that counts run under a tracer. Their steps and components are the benchmark's choice, the run keeps their counts,
+// and they have no times and no other traces.
+//
+// Invariant trace-after.
+func TestTracedBenchmark(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.config.Stop.Min, l.config.Stop.Max, l.config.Warmup = 2, 2, 1
+	var counts []result.TraceCounts
+	l.work("test.calls.x", func(ctx context.Context, b bench.Trial) error {
+		if _, err := b.Time(ctx, "early", func(context.Context) error { return nil }); err != nil {
+			return err
+		}
+		if err := b.Trace.Begin("step"); err != nil {
+			return err
+		}
+		if err := steps(ctx, b); err != nil {
+			return err
+		}
+		var err error
+		if counts, err = b.Trace.Counts("container"); err != nil {
+			return err
+		}
+		if _, err := b.Trace.Counts(); err == nil {
+			t.Error("a trace that has ended has counts")
+		}
+		if err := b.Trace.Begin("late"); err == nil {
+			t.Error("a step begins after the end of the trace")
+		}
+		return nil
+	})
+	l.config.Work[0].Benchmark.Traced = true
+	traces, starts := l.traced(2, nil)
+	l.config.Tracing.Start = func(monitor.Target) (runner.Tracer, error) {
+		*starts++
+		return &byStep{}, nil
+	}
+	l.ok()
+	expect.Equal(t, "the traces", []string{"1 fake/a ok step", "2 fake/a ok step"}, spellTraces(*traces))
+	expect.Equal(t, "the counts", []result.TraceCounts{{Step: "step", Component: "container", Threads: 3}}, counts)
+	expect.Equal(t, "the counts of the trace", counts, (*traces)[1].Counts)
+	if *starts != 3 || len(l.trials) != 3 || len(l.trials[0].Phases) > 0 || len((*traces)[0].Phases) == 0 {
+		t.Errorf("%d tracers and %d trials, the first with %d phases", *starts, len(l.trials), len(l.trials[0].Phases))
+	}
+
+	next := l.again()
+	rest, _ := next.traced(0, nil)
+	next.config.Tracing.Start = l.config.Tracing.Start
+	next.config.Tracing.Done, next.config.Stop.Min, next.config.Stop.Max = *traces, 3, 3
+	next.ok()
+	expect.Equal(t, "the traces of the resumed run", []string{"3 fake/a ok step"}, spellTraces(*rest))
+}
+
+// A benchmark that counts is skipped where no tracer works, with the reason, and fails if the counts are not complete.
+func TestTracedBenchmarkWithoutCounts(t *testing.T) {
+	cause := &engine.UnsupportedError{What: "a trace", Reason: "no BTF", Advice: "use another kernel"}
+	for name, tt := range map[string]struct {
+		start func(monitor.Target) (runner.Tracer, error)
+		want  result.Status
+		text  string
+	}{
+		"no tracer": {nil, result.Skipped, "this run has no tracer"},
+		"no BTF":    {func(monitor.Target) (runner.Tracer, error) { return nil, cause }, result.Skipped, "no BTF; use another kernel"},
+		"lost": {
+			func(monitor.Target) (runner.Tracer, error) {
+				return &tracer{err: errors.New("2 events are missing")}, nil
+			},
+			result.Failed, "2 events are missing",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newHarness(t, "fake/a")
+			l.work("test.calls.x", func(_ context.Context, b bench.Trial) error {
+				_, err := b.Trace.Counts()
+				b.Record("Value", 1)
+				return err
+			})
+			l.config.Work[0].Benchmark.Traced = true
+			traces, _ := l.traced(0, nil)
+			l.config.Tracing.Start = tt.start
+			l.ok()
+			if trial := l.trials[0]; trial.Status != tt.want || !strings.Contains(trial.Reason, tt.text) || len(trial.Samples)+len(*traces) > 0 {
+				t.Errorf("%s because %q with %d samples and %d traces; want %s because of %q", trial.Status, trial.Reason, len(trial.Samples), len(*traces), tt.want, tt.text)
+			}
+		})
+	}
+	l := newHarness(t, "fake/a")
+	l.work("test.other.x", func(_ context.Context, b bench.Trial) error {
+		_, err := b.Trace.Counts()
+		return errors.Join(err, b.Trace.Begin("step"))
+	})
+	l.ok()
+	if trial := l.trials[0]; trial.Status != result.Failed || strings.Count(trial.Reason, "does not declare one") != 2 {
+		t.Errorf("a benchmark without a declaration: %s because %q", trial.Status, trial.Reason)
 	}
 }

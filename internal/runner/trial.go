@@ -104,7 +104,7 @@ func (t *trial) forBenchmark() bench.Trial {
 	return bench.Trial{
 		Core: t, Params: t.work.Params, Info: t.engine.Info(),
 		Images: trialImages{trialStorage{t}}, Network: trialNetwork{t}, Host: trialHost{t}, Storage: trialStorage{t}, Cost: trialCost{t},
-		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t}, Latency: trialLatency{t}, Pods: trialPods{t},
+		Install: trialInstall{t}, Energy: trialEnergy{t}, Details: trialDetails{t}, Latency: trialLatency{t}, Pods: trialPods{t}, Trace: trialTrace{t},
 	}
 }
 

@@ -69,7 +69,7 @@ func pageOf(t *testing.T, page func() string) string {
 }
 
 // The reports of the tests. A report takes seconds, so that the tests share them.
-var sample, engines, suite = page(reporttest.Sample), page(reporttest.Engines), page(reporttest.Suite)
+var sample, engines, suite, surfaces = page(reporttest.Sample), page(reporttest.Engines), page(reporttest.Suite), page(reporttest.Surfaces)
 
 func page(run func() result.Run) func() string {
 	return sync.OnceValue(func() string {
@@ -103,6 +103,7 @@ func TestPages(t *testing.T) {
 		{"log-axis", testLogAxis},
 		{"pgfplots", testPGFPlots},
 		{"figures", testFigures},
+		{"surfaces", testSurfaces},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			media(t, ctx, "", "light")

@@ -59,6 +59,7 @@ func TestGolden(t *testing.T) {
 		"worded":       {single(reporttest.Worded()), text.Options{Width: 60}},
 		"small":        {single(reporttest.Small()), text.Options{}},
 		"traced":       {single(reporttest.Traced()), text.Options{Width: 80}},
+		"surfaces":     {single(reporttest.Surfaces()), text.Options{Width: 80}},
 		"color":        {single(reporttest.Small()), text.Options{Color: true}},
 		"machines-80":  {report.New(runs[:3], analysis.Options{}), text.Options{Width: 80}},
 		"machines-100": {report.New(runs, analysis.Options{AcrossMachines: true, EmulatedVerdicts: true}), text.Options{Width: 100}},
@@ -90,7 +91,7 @@ func golden(t *testing.T, name, got string) {
 func TestLinesFitTheWidth(t *testing.T) {
 	for name, m := range map[string]report.Report{
 		"sample": single(reporttest.Sample()), "engines": single(reporttest.Engines()), "suite": single(reporttest.Suite()),
-		"traced": single(reporttest.Traced()), "machines": report.New(reporttest.Machines(), analysis.Options{AcrossMachines: true}),
+		"traced": single(reporttest.Traced()), "surfaces": single(reporttest.Surfaces()), "machines": report.New(reporttest.Machines(), analysis.Options{AcrossMachines: true}),
 	} {
 		for _, width := range []int{60, 80, 100, 120, 160} {
 			for _, line := range strings.Split(writtenReport(t, m, text.Options{Width: width}), "\n") {

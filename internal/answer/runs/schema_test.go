@@ -48,7 +48,7 @@ func TestSingleDocumentsFollowTheSchema(t *testing.T) {
 	schema := published(t, "report")
 	cases := reporttest.Odd()
 	cases["sample"], cases["suite"], cases["engines"], cases["stated"] = reporttest.Sample(), reporttest.Suite(), reporttest.Engines(), reporttest.Stated()
-	cases["traced"] = reporttest.Traced()
+	cases["traced"], cases["surfaces"] = reporttest.Traced(), reporttest.Surfaces()
 	cases["trend"], cases["latencies"] = reporttest.UnderLoad(), reporttest.Latencies()
 	var sample []byte
 	for name, run := range cases {

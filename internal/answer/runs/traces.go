@@ -16,7 +16,7 @@ func traces(r *analysis.Run) []document.Block {
 		return nil
 	}
 	s := document.Section{ID: "traces", Title: "Traces", Blocks: []document.Block{text(
-		"Counts of trials under a tracer, by step and component: system calls, executed programs, calls that mount, write a file to its disk or open one, new processes and new threads. A count is one number if all traces have the same, else the smallest and the largest. A tracer makes each system call slower, so traced trials are in no other number. The JSON report has each system call by name.",
+		"Counts of trials under a tracer, by step and component: system calls, executed programs, calls that mount, write a file to its disk or open one, new processes and new threads. A count is one number if all traces have the same, else the smallest and the largest. A tracer makes each system call slower, so no time is from a traced trial. The JSON report has each system call by name.",
 	)}}
 	heads := document.Cells("Target", "Step", "Component", "Calls", "Execs", "Mounts", "Syncs", "Opens", "Forks", "Threads")
 	for len(cells) > 0 {

@@ -80,9 +80,9 @@ const scaling = "limits.cpu.scaling"
 // onFake lists the benchmarks that the fake engine can run. Its containers have no network: network_test.go tests the benchmarks
 // that need one. Its programs write all their output at once: limits_test.go tests the benchmark that raises a limit between
 // two lines of output. footprint.install needs programs on the host: see costs_test.go. Two goroutines cannot share the
-// clock: isolation_test.go tests the benchmark that starts containers while it waits. surface.filters reads processes of the host.
+// clock: isolation_test.go tests the benchmark that starts containers while it waits. surface.filters and surface.calls observe processes of the host.
 func onFake() []bench.Benchmark {
-	exceptions := []string{scaling, "footprint.install", isolationPIDs, "surface.filters"}
+	exceptions := []string{scaling, "footprint.install", isolationPIDs, "surface.filters", "surface.calls"}
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
 		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(exceptions, b.Name)
 	})
@@ -110,6 +110,27 @@ func TestMetricsOfSpeedMatchTheirDimensions(t *testing.T) {
 	}
 	if len(dimensions) != len(result.Dimensions()) {
 		t.Errorf("the dimensions with a metric are %v", dimensions)
+	}
+}
+
+// A benchmark that runs under a tracer has no metric that depends on the speed.
+//
+// Invariant trace-after.
+func TestTracedBenchmarksCount(t *testing.T) {
+	traced := 0
+	for _, b := range (catalogue.Catalogue{}).All() {
+		if !b.Traced {
+			continue
+		}
+		traced++
+		for _, m := range b.Metrics {
+			if m.OfSpeed() {
+				t.Errorf("%s of %s in %s depends on the speed", m.Name, b.Name, m.Unit)
+			}
+		}
+	}
+	if traced == 0 {
+		t.Error("no benchmark runs under a tracer")
 	}
 }
 

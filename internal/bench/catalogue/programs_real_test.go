@@ -20,10 +20,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
+	"github.com/touchstone-bench/touchstone/internal/expect"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/syscalls"
+	"github.com/touchstone-bench/touchstone/internal/trace"
 	"github.com/touchstone-bench/touchstone/test/cells"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // realTargets are the targets for tests of the image's programs: one for each kernel. TestRealDisk adds oci/runc.
@@ -371,6 +376,45 @@ func TestRealLatency(t *testing.T) {
 	}
 }
 
+// checkReached checks the system calls of the host that the programs of surface.calls reach. Without a sandbox they are the programs' own calls. A sandbox
+// keeps the network inside of it, and reaches no more calls than its filters allow.
+func checkReached(t *testing.T, l *realHarness, isSandbox bool, limits []float64) {
+	t.Helper()
+	if err := trace.Check(); err != nil {
+		record.Skip(t, "no traces: "+err.Error())
+	}
+	var traces []result.Trace
+	trials, _ := l.trials(t, find(t, "surface.calls"), nil, 1, byComponent, func(c *runner.Config) {
+		c.Tracing.Start = func(target monitor.Target) (runner.Tracer, error) { return trace.Start(target) }
+		c.Tracing.Record = func(t result.Trace) error {
+			traces = append(traces, t)
+			return nil
+		}
+	})
+	trial := mustBeOK(t, trials[0])
+	if len(traces) != 1 {
+		t.Fatalf("the run keeps %d traces", len(traces))
+	}
+	steps := map[string]map[string]int64{}
+	for _, c := range traces[0].Counts {
+		if steps[c.Step] == nil {
+			steps[c.Step] = map[string]int64{}
+		}
+		maps.Copy(steps[c.Step], c.Calls)
+	}
+	count := sample(t, trial, "HostCallsReached")
+	if isSandbox {
+		if _, hasConnect := steps["network"]["connect"]; hasConnect || steps["files"]["futex"] == 0 || count > limits[0] {
+			t.Errorf("the sandbox reaches %v of %v allowed calls: %v", count, limits, steps)
+		}
+		return
+	}
+	expect.Equal(t, "the calls for memory", map[string]int64{"exit_group": 1, "mmap": 1, "write": 9}, steps["memory"])
+	if steps["network"]["connect"] == 0 || steps["processes"]["execve"] != 4 || steps["files"]["renameat2"] == 0 || count < 20 || count > 40 {
+		t.Errorf("the programs reach %v calls: %v", count, steps)
+	}
+}
+
 // A real container has the rights of its configuration, real kernels refuse the drills, and the control on the host shows which refusals are the
 // container's.
 func TestRealSurface(t *testing.T) {
@@ -405,6 +449,7 @@ func TestRealSurface(t *testing.T) {
 			if len(calls) != 1 || isSandbox && (calls[0] < 20 || calls[0] > total/2) || !isSandbox && calls[0] != total {
 				t.Errorf("%v of %v system calls are allowed on the host: %v", calls, total, filters.Conditions)
 			}
+			checkReached(t, l, isSandbox, calls)
 		})
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/expect"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -161,5 +164,89 @@ func TestRights(t *testing.T) {
 		if trial := runOn(t, "surface.rights", e, still{}, bench.Params{}); trial.Status != result.Failed {
 			t.Errorf("%s: %s, want a failure", name, trial.Status)
 		}
+	}
+}
+
+// caller is an engine whose containers execute further programs. It keeps their arguments.
+type caller struct {
+	scripted
+	programs *[]string
+	exit     engine.Exit
+}
+
+type calledContainer struct {
+	engine.Container
+	caller
+}
+
+func (e caller) Create(ctx context.Context, s engine.Spec) (engine.Container, error) {
+	c, err := e.scripted.Create(ctx, s)
+	return &calledContainer{c, e}, err
+}
+
+func (c *calledContainer) Exec(_ context.Context, p engine.Process) (engine.Exit, error) {
+	*c.programs = append(*c.programs, strings.Join(p.Args[:2], " "))
+	p.CloseOutput()
+	return c.exit, nil
+}
+
+// counted is a tracer with given counts.
+type counted struct{ counts []result.TraceCounts }
+
+func (counted) Step(string) error                             { return nil }
+func (c counted) Stop() ([]result.TraceCounts, error)         { return slices.Clone(c.counts), nil }
+func (c counted) start(monitor.Target) (runner.Tracer, error) { return c, nil }
+
+// Only calls of the container and of its sandbox count, and only while the programs run.
+func TestReachedCalls(t *testing.T) {
+	work := func(step, component string, names ...string) result.TraceCounts {
+		calls := map[string]int64{}
+		for _, name := range names {
+			calls[name] = 7
+		}
+		return result.TraceCounts{Step: step, Component: component, Calls: calls}
+	}
+	counts := counted{[]result.TraceCounts{
+		work("create", "container", "pivot_root"), work("", "sentry", "bpf"), work("start", "container", "bind"),
+		work("network", "container", "connect", "close"), work("network", "runtime", "setns"), work("network", "sentry", "sendmsg"),
+		work("files", "gofer", "openat", "close"), work("files", "daemon", "epoll_wait"),
+		work("processes", "container", "clone", "execve", "wait4"),
+		work("memory", "hypervisor", "mmap"),
+	}}
+	run := func(t *testing.T, e caller, c counted) (result.Trial, []result.Trace) {
+		var traces []result.Trace
+		*e.programs = nil
+		trial := runOn(t, "surface.calls", e, still{}, nil, func(config *runner.Config) {
+			config.Tracing = runner.Tracing{Start: c.start, Record: func(trace result.Trace) error {
+				traces = append(traces, trace)
+				return nil
+			}}
+		})
+		return trial, traces
+	}
+	e := caller{scripted{stdout: "ready port=1234\n"}, new([]string), engine.Exit{}}
+	trial, traces := run(t, e, counts)
+	mustBeOK(t, trial)
+	got := map[string][]float64{}
+	for _, m := range find(t, "surface.calls").Metrics {
+		got[m.Name] = trial.Values(m.Name)
+	}
+	expect.Equal(t, "the metrics", map[string][]float64{
+		"HostCallsReached": {8}, "ReachedByNetwork": {3}, "ReachedByFiles": {2}, "ReachedByProcesses": {3}, "ReachedByMemory": {1},
+	}, got)
+	expect.Equal(t, "the programs", []string{"/probe reach", "/probe files", "/probe sequence", "/probe grow"}, *e.programs)
+	if len(traces) != 1 || len(traces[0].Counts) != 5 {
+		t.Errorf("the run keeps the traces %v", traces)
+	}
+	trial, _ = run(t, e, counted{counts.counts[:3]})
+	checkEnd(t, "no call", trial, result.Failed, "no system call of the container")
+	e.exit = engine.Exit{Code: 1}
+	trial, traces = run(t, e, counts)
+	checkEnd(t, "a program fails", trial, result.Failed, "run the program for network")
+	e.exit, e.stdout = engine.Exit{}, "ready\n"
+	trial, _ = run(t, e, counts)
+	checkEnd(t, "no server", trial, result.Failed, "read the server's first line")
+	if len(traces) > 0 {
+		t.Errorf("a failed trial has the traces %v", traces)
 	}
 }

@@ -27,7 +27,7 @@ func filters() bench.Benchmark {
 		Summary: "the rights of the processes of a container and its sandbox on the host, and the system calls that their filters allow",
 		Source:  "peers (amicontained, the filters of gVisor and Firecracker); method: probe/confinement.c",
 		Metrics: []result.Metric{
-			optional(count("HostCalls", "system calls of the host that the least restricted of the processes may make; unknown if the kernel hides the filters of one")),
+			sized(result.SurfaceAllowed, optional(count("HostCalls", "system calls of the host that the least restricted of the processes may make; unknown if the kernel hides the filters of one"))),
 			count("HostCapabilities", "effective capabilities of the process with the most, in its user namespace"),
 		},
 		Statements: statements(),

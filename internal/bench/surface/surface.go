@@ -16,7 +16,7 @@ import (
 )
 
 // Benchmarks lists the suite.
-func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), filters(), drills()} }
+func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), filters(), calls(), drills()} }
 
 // unrated is the reason why no comparison of the suite has a verdict.
 const unrated = "a count of rights is no measure of safety"
@@ -29,6 +29,12 @@ func count(name, help string) result.Metric {
 // optional is the metric for targets that may lack it.
 func optional(m result.Metric) result.Metric {
 	m.Optional = true
+	return m
+}
+
+// sized is the metric as the size of a surface.
+func sized(s result.Surface, m result.Metric) result.Metric {
+	m.Surface = s
 	return m
 }
 

@@ -28,6 +28,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/network"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/process"
 	"github.com/touchstone-bench/touchstone/internal/refusal"
 	"github.com/touchstone-bench/touchstone/internal/target"
@@ -45,8 +46,11 @@ var _ engine.Driver = Driver{}
 
 // Describe declares processes of the host.
 func (Driver) Describe() engine.Description {
-	return engine.Description{Name: target.Native, Kind: engine.HostProcess}
+	return engine.Description{Name: target.Native, Kind: engine.HostProcess, Programs: monitor.Programs{monitor.Runtime: {enterName}}}
 }
+
+// enterName is the first argument of the probe before it becomes the container's program. It separates the work of a runtime from the program's.
+const enterName = "touchstone-enter"
 
 // Candidates returns the target without options.
 func (d Driver) Candidates(context.Context, engine.Session) []engine.Candidate {
@@ -271,6 +275,7 @@ func (c *container) enter(ctx context.Context, argv, env []string, gate bool) *e
 	args = append(args, "--")
 	args = append(args, argv...)
 	cmd := exec.CommandContext(ctx, c.e.Session.Probe, args...)
+	cmd.Args[0] = enterName
 	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 	return cmd
 }

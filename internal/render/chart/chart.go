@@ -185,7 +185,11 @@ func panel(f *document.Plot, p *document.Panel, title string) Chart {
 		}
 		s := Series{Name: f.Names[i], Joined: true}
 		for n := range min(len(line.At), len(line.Values)) {
-			s.Points = append(s.Points, Point{Place: line.At[n], Value: line.Values[n]})
+			point := Point{Place: line.At[n], Value: line.Values[n]}
+			if n < len(line.Intervals) && line.Intervals[n] != nil {
+				point.Low, point.High = &line.Intervals[n].Lo, &line.Intervals[n].Hi
+			}
+			s.Points = append(s.Points, point)
 		}
 		total += len(s.Points)
 		s.Points = thin(s.Points)

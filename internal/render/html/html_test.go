@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/render/html"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden page")
@@ -279,7 +280,7 @@ func TestFiguresAreFinite(t *testing.T) {
 					document.Course{Unit: unit, Points: []document.Point{{Value: a, Text: "needle"}, {Value: b, Text: "needle"}}, Breaks: []document.Break{{Index: 1, Before: b, After: a}}},
 					document.Course{Unit: unit},
 					document.Lanes{Unit: unit, Lanes: []document.Lane{{Text: "x", Samples: &document.Samples{Median: a, Low: &b, High: &a, Values: []document.Sample{{Value: a}, {Value: b, Hollow: true}}}}}},
-					document.Plot{Unit: unit, Names: []string{"line"}, Panels: []document.Panel{{End: 2, Lines: []*document.Curve{{At: []float64{1, 2}, Values: []float64{a, b}, Spread: [][]float64{{a}, {b}}, Fit: []float64{b, a}, Knee: &document.Knee{At: a, Value: b}}}}}},
+					document.Plot{Unit: unit, Names: []string{"line"}, Panels: []document.Panel{{End: 2, Lines: []*document.Curve{{At: []float64{1, 2}, Values: []float64{a, b}, Intervals: []*stats.Interval{{Lo: a, Hi: b}, nil}, Spread: [][]float64{{a}, {b}}, Fit: []float64{b, a}, Knee: &document.Knee{At: a, Value: b}}}}}},
 					document.Plot{Unit: unit, Linear: true, Names: []string{"line"}, Across: result.Seconds, Panels: []document.Panel{{}, {End: a, Lines: []*document.Curve{{At: []float64{0, b}, Values: []float64{b, a}}}, Bands: []document.Band{{Start: b, End: a}}}}},
 					document.Bars{Parts: []string{"part"}, Bars: []document.Bar{{Whole: &a, Pieces: []document.Piece{{Value: a}, {Value: b, Steps: []document.Piece{{Value: a}}}}}}},
 					document.Bars{},

@@ -54,8 +54,8 @@ type panel struct {
 	top, bottom           float64
 }
 
-// curve is a line. Its fields are paths: of the line, its points, its line of regression, and the mark at its knee.
-type curve struct{ Class, Path, Marks, Fit, Knee string }
+// curve is a line. Its fields are paths: of the line, its points, their intervals, its line of regression, and the mark at its knee.
+type curve struct{ Class, Path, Marks, Whiskers, Fit, Knee string }
 
 // curves are all curves of a plot.
 func curves(p *document.Plot) iter.Seq[*document.Curve] {
@@ -124,6 +124,11 @@ func valueAxis(p *document.Plot, bottom, top float64) (web.Axis, bool) {
 	}
 	for c := range curves(p) {
 		add(c.Values)
+		for _, interval := range c.Intervals {
+			if interval != nil {
+				add([]float64{interval.Lo, interval.Hi})
+			}
+		}
 		for _, values := range c.Spread {
 			add(values)
 		}
@@ -187,6 +192,11 @@ func (out *panel) curve(c *document.Curve, name, class string, x func(place floa
 	line := curve{Class: class, Path: path(selection, c.Values, place)}
 	if len(selection) == n && (c.Spread != nil || n <= fewPoints) {
 		line.Marks = points(selection, c.Values, place)
+	}
+	for _, i := range selection {
+		if i < len(c.Intervals) && c.Intervals[i] != nil && finite(c.Intervals[i].Lo) && finite(c.Intervals[i].Hi) {
+			line.Whiskers += "M" + place(i, c.Intervals[i].Lo) + "V" + web.Num(out.height(c.Intervals[i].Hi))
+		}
 	}
 	if c.Spread != nil {
 		var dots strings.Builder

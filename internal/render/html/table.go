@@ -84,8 +84,11 @@ func (b *builder) table(t *document.Table) *table {
 	return out
 }
 
-// cell converts a cell. An empty line in it has no height, except the first.
+// cell converts a cell. A cell without text has no lines, because a screen reader reads an empty heading. An empty line has no height, except the first.
 func (b *builder) cell(c document.Cell) cell {
+	if !slices.ContainsFunc(c, func(s document.Span) bool { return s.Text != "" }) {
+		return cell{}
+	}
 	var out cell
 	var names []string
 	for i, s := range c {

@@ -38,6 +38,54 @@ type TraceCounts struct {
 	Threads   int64 `json:"threads,omitempty"`
 	// Programs counts executed programs by name, up to 15 bytes of it.
 	Programs map[string]int64 `json:"programs,omitempty"`
+	// Faults counts page faults of user code. It is nil if the kernel has no tracepoint exceptions:page_fault_user; only x86 has it.
+	Faults *int64 `json:"faults,omitempty"`
+	// Switches counts the waits that blocked a thread, and Preemptions the losses of a CPU, by the step of their begin.
+	Switches    int64 `json:"switches,omitempty"`
+	Preemptions int64 `json:"preemptions,omitempty"`
+	// Times is the time of threads by system call, and outside of calls. Threads side by side count several times. A trace with more waits
+	// than its buffer has places for has neither Times nor Wall.
+	Times map[string]TraceTime `json:"times,omitempty"`
+	// Wall is the component's part of the step's own time, by cause. No moment counts twice, so all parts of a step are at most its length.
+	Wall map[TimeCause]time.Duration `json:"wall_ns,omitempty"`
+}
+
+// OutsideCalls is the name of the time outside of system calls in TraceCounts.Times.
+const OutsideCalls = "(program)"
+
+// TraceTime is the time of threads by their state. The tracer's own work is in it.
+type TraceTime struct {
+	Running time.Duration `json:"running_ns,omitempty"`
+	// Queued is the time in the run queue: ready, without a CPU.
+	Queued  time.Duration `json:"queued_ns,omitempty"`
+	Blocked time.Duration `json:"blocked_ns,omitempty"`
+}
+
+// Plus returns the sum.
+func (t TraceTime) Plus(other TraceTime) TraceTime {
+	return TraceTime{t.Running + other.Running, t.Queued + other.Queued, t.Blocked + other.Blocked}
+}
+
+// TimeCause is the cause why a step takes time.
+type TimeCause string
+
+// The causes.
+const (
+	CauseRunning TimeCause = "running"
+	CauseQueue   TimeCause = "run queue"       // ready, without a CPU
+	CauseDisk    TimeCause = "disk"            // the fsync family
+	CauseSleep   TimeCause = "sleep"           // nanosleep
+	CauseFutex   TimeCause = "futex"           // another thread
+	CauseChild   TimeCause = "child"           // the exit or the execve of a child
+	CausePipe    TimeCause = "network or pipe" // a peer, or a file: the system call does not distinguish them
+	CauseSignal  TimeCause = "signal"
+	CauseCall    TimeCause = "other call"
+	CauseFault   TimeCause = "page fault" // outside of system calls
+)
+
+// TimeCauses lists the causes in display order.
+func TimeCauses() []TimeCause {
+	return []TimeCause{CauseRunning, CauseQueue, CauseDisk, CauseSleep, CauseFutex, CauseChild, CausePipe, CauseSignal, CauseCall, CauseFault}
 }
 
 // Limits on a trace.
@@ -85,8 +133,11 @@ func (c *TraceCounts) validate() error {
 	if c.Component == "" || c.Component != ConditionText(c.Component) || c.Step != ConditionText(c.Step) {
 		return errors.New("the step and the component must be printable text on one line")
 	}
-	if c.Processes < 0 || c.Threads < 0 {
+	if c.Processes < 0 || c.Threads < 0 || c.Switches < 0 || c.Preemptions < 0 || c.Faults != nil && *c.Faults < 0 {
 		return errors.New("a count is negative")
+	}
+	if err := c.validateTimes(); err != nil {
+		return err
 	}
 	for _, counts := range []map[string]int64{c.Calls, c.Programs} {
 		if len(counts) > MaxTraceNames {
@@ -96,6 +147,23 @@ func (c *TraceCounts) validate() error {
 			if name == "" || name != ConditionText(name) || n < 1 {
 				return fmt.Errorf("the name %.50q must be printable text on one line, and its count %d above 0", name, n)
 			}
+		}
+	}
+	return nil
+}
+
+func (c *TraceCounts) validateTimes() error {
+	if len(c.Times) > MaxTraceNames {
+		return fmt.Errorf("it has times of %d system calls; %d are allowed", len(c.Times), MaxTraceNames)
+	}
+	for name, t := range c.Times {
+		if name == "" || name != ConditionText(name) || min(t.Running, t.Queued, t.Blocked) < 0 {
+			return fmt.Errorf("the name %.50q of a time must be printable text on one line, and the time %v not negative", name, t)
+		}
+	}
+	for cause, length := range c.Wall {
+		if !slices.Contains(TimeCauses(), cause) || length < 0 {
+			return fmt.Errorf("the time %v of cause %.50q: the causes are %q, and no time is negative", length, cause, TimeCauses())
 		}
 	}
 	return nil

@@ -112,7 +112,7 @@ func fullDocument() Document {
 						{
 							Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1},
 							Faults: new(int64(900)), Switches: 40, Preemptions: 2, Times: map[string]TraceTime{"mount": {Running: 3, Queued: 2, Blocked: 1}},
-							Wall: map[TimeCause]time.Duration{CauseRunning: 4, CauseCall: 1},
+							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
 						},
 					},
 				},
@@ -370,7 +370,7 @@ func TestValidateRefuses(t *testing.T) {
 		`the counts of ""`:           func(r *Run) { r.Traces[0].Counts[0].Component = "" },
 		"a count is negative":        func(r *Run) { r.Traces[0].Counts[1].Threads = -1 },
 		"and the time {0s 0s -1ns}":  func(r *Run) { r.Traces[0].Counts[1].Times["mount"] = TraceTime{Blocked: -1} },
-		`the time 1ns of cause "x"`:  func(r *Run) { r.Traces[0].Counts[1].Wall["x"] = 1 },
+		`the name "" of a part`:      func(r *Run) { r.Traces[0].Counts[1].Wall[""] = 1 },
 		`the name "mount"`:           func(r *Run) { r.Traces[0].Counts[1].Calls["mount"] = 0 },
 		`the name "\x1b"`:            func(r *Run) { r.Traces[0].Counts[1].Programs["\x1b"] = 1 },
 		"of 10002 steps":             func(r *Run) { r.Traces[0].Counts = append(r.Traces[0].Counts, make([]TraceCounts, MaxTraceCounts)...) },

@@ -46,12 +46,18 @@ type TraceCounts struct {
 	// Times is the time of threads by system call, and outside of calls. Threads side by side count several times. A trace with more waits
 	// than its buffer has places for has neither Times nor Wall.
 	Times map[string]TraceTime `json:"times,omitempty"`
-	// Wall is the component's part of the step's own time, by cause. No moment counts twice, so all parts of a step are at most its length.
-	Wall map[TimeCause]time.Duration `json:"wall_ns,omitempty"`
+	// Wall is the component's part of the step's own time: WallRunning, WallQueue, and waits by system call. No moment counts twice, so all parts
+	// of a step are at most its length.
+	Wall map[string]time.Duration `json:"wall_ns,omitempty"`
 }
 
-// OutsideCalls is the name of the time outside of system calls in TraceCounts.Times.
-const OutsideCalls = "(program)"
+// The names in Times and Wall that are no system calls.
+const (
+	// OutsideCalls is the time outside of system calls. Waits there are page faults.
+	OutsideCalls = "(program)"
+	WallRunning  = "running"
+	WallQueue    = "run queue"
+)
 
 // TraceTime is the time of threads by their state. The tracer's own work is in it.
 type TraceTime struct {
@@ -72,20 +78,55 @@ type TimeCause string
 // The causes.
 const (
 	CauseRunning TimeCause = "running"
-	CauseQueue   TimeCause = "run queue"       // ready, without a CPU
-	CauseDisk    TimeCause = "disk"            // the fsync family
-	CauseSleep   TimeCause = "sleep"           // nanosleep
-	CauseFutex   TimeCause = "futex"           // another thread
-	CauseChild   TimeCause = "child"           // the exit or the execve of a child
-	CausePipe    TimeCause = "network or pipe" // a peer, or a file: the system call does not distinguish them
+	CauseQueue   TimeCause = "run queue"     // ready, without a CPU
+	CauseDisk    TimeCause = "disk"          // the fsync family
+	CauseSleep   TimeCause = "sleep"         // nanosleep
+	CauseFault   TimeCause = "page fault"    // outside of system calls
+	CauseCall    TimeCause = "other call"    // in the kernel, as in mount
+	CauseFutex   TimeCause = "futex"         // another thread
+	CauseChild   TimeCause = "child"         // the exit or the execve of a child
+	CauseRead    TimeCause = "read or write" // of a file, a file of the kernel, a pipe or a socket: the call does not distinguish them
+	CausePeer    TimeCause = "peer"          // a message or a connection
 	CauseSignal  TimeCause = "signal"
-	CauseCall    TimeCause = "other call"
-	CauseFault   TimeCause = "page fault" // outside of system calls
 )
 
-// TimeCauses lists the causes in display order.
-func TimeCauses() []TimeCause {
-	return []TimeCause{CauseRunning, CauseQueue, CauseDisk, CauseSleep, CauseFutex, CauseChild, CausePipe, CauseSignal, CauseCall, CauseFault}
+// CauseOf returns the cause of a name in TraceCounts.Wall, as far as the system call decides it.
+func CauseOf(name string) TimeCause {
+	switch name {
+	case WallRunning:
+		return CauseRunning
+	case WallQueue:
+		return CauseQueue
+	case OutsideCalls:
+		return CauseFault
+	case "fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync":
+		return CauseDisk
+	case "nanosleep", "clock_nanosleep":
+		return CauseSleep
+	case "futex", "futex_wait", "futex_waitv":
+		return CauseFutex
+	case "wait4", "waitid", "vfork", "clone", "clone3":
+		return CauseChild
+	case "read", "readv", "pread64", "preadv", "write", "writev", "pwrite64", "pwritev", "splice", "tee", "sendfile", "copy_file_range":
+		return CauseRead
+	case "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect",
+		"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2":
+		return CausePeer
+	case "pause", "rt_sigsuspend", "rt_sigtimedwait":
+		return CauseSignal
+	default:
+		return CauseCall
+	}
+}
+
+// Passive reports whether a wait of this cause mostly is one for another thread of the target, whose own state is the reason then.
+func (c TimeCause) Passive() bool {
+	switch c {
+	case CauseFutex, CauseChild, CauseRead, CausePeer, CauseSignal:
+		return true
+	default:
+		return false
+	}
 }
 
 // Limits on a trace.
@@ -153,17 +194,17 @@ func (c *TraceCounts) validate() error {
 }
 
 func (c *TraceCounts) validateTimes() error {
-	if len(c.Times) > MaxTraceNames {
-		return fmt.Errorf("it has times of %d system calls; %d are allowed", len(c.Times), MaxTraceNames)
+	if n := max(len(c.Times), len(c.Wall)); n > MaxTraceNames {
+		return fmt.Errorf("it has times of %d system calls; %d are allowed", n, MaxTraceNames)
 	}
 	for name, t := range c.Times {
 		if name == "" || name != ConditionText(name) || min(t.Running, t.Queued, t.Blocked) < 0 {
 			return fmt.Errorf("the name %.50q of a time must be printable text on one line, and the time %v not negative", name, t)
 		}
 	}
-	for cause, length := range c.Wall {
-		if !slices.Contains(TimeCauses(), cause) || length < 0 {
-			return fmt.Errorf("the time %v of cause %.50q: the causes are %q, and no time is negative", length, cause, TimeCauses())
+	for name, length := range c.Wall {
+		if name == "" || name != ConditionText(name) || length < 0 {
+			return fmt.Errorf("the name %.50q of a part must be printable text on one line, and the time %v not negative", name, length)
 		}
 	}
 	return nil

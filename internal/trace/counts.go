@@ -133,9 +133,9 @@ func (t *Tracer) addTimes(s *sums) error {
 	for p, length := range wall(spans, t.boundaries, t.end) {
 		c := s.of(p.step, p.program)
 		if c.Wall == nil {
-			c.Wall = map[result.TimeCause]time.Duration{}
+			c.Wall = map[string]time.Duration{}
 		}
-		c.Wall[p.cause] += time.Duration(length)
+		c.Wall[p.name] += time.Duration(length)
 	}
 	return nil
 }
@@ -165,10 +165,7 @@ func (t *Tracer) cut(w *span, add func(step uint32, length time.Duration)) {
 
 // addTime adds to the time of a system call.
 func addTime(c *result.TraceCounts, call uint32, t result.TraceTime) {
-	name := result.OutsideCalls
-	if call != callOutside {
-		name = callName(call)
-	}
+	name := timeName(call)
 	if sum := c.Times[name].Plus(t); sum != (result.TraceTime{}) {
 		if c.Times == nil {
 			c.Times = map[string]result.TraceTime{}
@@ -183,4 +180,12 @@ func callName(number uint32) string {
 		return "32-bit"
 	}
 	return syscalls.Name(number)
+}
+
+// timeName is the name of a system call in times.
+func timeName(number uint32) string {
+	if number == callOutside {
+		return result.OutsideCalls
+	}
+	return callName(number)
 }

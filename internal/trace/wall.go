@@ -2,45 +2,10 @@ package trace
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
-
-// waitCause is the cause of a wait, as far as the system call decides it.
-func waitCause(call uint32) result.TimeCause {
-	if call == callOutside {
-		return result.CauseFault
-	}
-	switch callName(call) {
-	case "fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync":
-		return result.CauseDisk
-	case "nanosleep", "clock_nanosleep":
-		return result.CauseSleep
-	case "futex", "futex_wait", "futex_waitv":
-		return result.CauseFutex
-	case "wait4", "waitid", "vfork", "clone", "clone3":
-		return result.CauseChild
-	case "read", "readv", "write", "writev", "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "splice", "tee", "sendfile",
-		"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2", "accept", "accept4", "connect":
-		return result.CausePipe
-	case "pause", "rt_sigsuspend", "rt_sigtimedwait":
-		return result.CauseSignal
-	default:
-		return result.CauseCall
-	}
-}
-
-// isPassive reports whether a wait of this cause mostly is one for another thread of the target, whose own state is the reason then.
-func isPassive(cause result.TimeCause) bool {
-	switch cause {
-	case result.CauseFutex, result.CauseChild, result.CauseSignal, result.CausePipe:
-		return true
-	default:
-		return false
-	}
-}
 
 // boundary is the begin of a step.
 type boundary struct {
@@ -48,11 +13,11 @@ type boundary struct {
 	step uint32
 }
 
-// part is a cause within a step.
+// part is a share of a step's own time.
 type part struct {
 	step    uint32
 	program uint64
-	cause   result.TimeCause
+	name    string // in result.TraceCounts.Wall
 }
 
 // wall divides the time of each step among the causes: each moment belongs to the threads that run, else to those that wait for a CPU, else to
@@ -87,9 +52,9 @@ func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
 		if step+1 < len(boundaries) {
 			stepEnd = boundaries[step+1].time
 		}
-		owners, cause := owners(active, shared, stepEnd)
-		for _, s := range owners {
-			parts[part{boundaries[step].step, s.program, cause}] += float64(cuts[i+1]-cut) / float64(len(owners))
+		list, name := owners(active, shared, stepEnd)
+		for _, s := range list {
+			parts[part{boundaries[step].step, s.program, name}] += float64(cuts[i+1]-cut) / float64(len(list))
 		}
 	}
 	return parts
@@ -110,33 +75,30 @@ func sharedProcesses(spans []span) map[uint32]bool {
 	return shared
 }
 
-// owners returns the threads that a moment belongs to, with the cause.
-func owners(active []*span, shared map[uint32]bool, stepEnd uint64) ([]*span, result.TimeCause) {
+// owners returns the threads that a moment belongs to, with the name of the part.
+func owners(active []*span, shared map[uint32]bool, stepEnd uint64) ([]*span, string) {
 	if list := inState(active, running); list != nil {
-		return list, result.CauseRunning
+		return list, result.WallRunning
 	}
 	if list := inState(active, queued); list != nil {
-		return list, result.CauseQueue
+		return list, result.WallQueue
 	}
 	var reason *span
-	rank := math.MaxInt
+	isReasonPassive := false
 	for _, s := range active {
-		cause := waitCause(s.call)
+		cause := result.CauseOf(timeName(s.call))
 		if s.isOpen || s.end > stepEnd || cause == result.CauseSleep && shared[s.process] {
 			continue
 		}
-		class := 0
-		if isPassive(cause) {
-			class = 1
-		}
-		if class < rank || class == rank && s.end < reason.end {
-			reason, rank = s, class
+		isPassive := cause.Passive()
+		if reason == nil || isReasonPassive && !isPassive || isReasonPassive == isPassive && s.end < reason.end {
+			reason, isReasonPassive = s, isPassive
 		}
 	}
 	if reason == nil {
 		return nil, ""
 	}
-	return []*span{reason}, waitCause(reason.call)
+	return []*span{reason}, timeName(reason.call)
 }
 
 // inState lists the spans of a state.

@@ -35,29 +35,29 @@ func TestWall(t *testing.T) {
 	}{
 		"two run side by side": {
 			[]span{{begin: 10, end: 30, program: first}, {begin: 20, end: 40, program: second}, {begin: 0, end: 50, program: second, state: queued}},
-			map[part]float64{{0, first, result.CauseRunning}: 15, {0, second, result.CauseRunning}: 15, {0, second, result.CauseQueue}: 20},
+			map[part]float64{{0, first, result.WallRunning}: 15, {0, second, result.WallRunning}: 15, {0, second, result.WallQueue}: 20},
 		},
 		"a futex waits for an fsync": {
 			[]span{{begin: 10, end: 30, program: first, state: blocked, call: fsync}, {begin: 0, end: 25, program: second, state: blocked, call: futex}},
-			map[part]float64{{0, first, result.CauseDisk}: 20, {0, second, result.CauseFutex}: 10},
+			map[part]float64{{0, first, "fsync"}: 20, {0, second, "futex"}: 10},
 		},
 		"a read waits longer than a futex": {
 			[]span{{begin: 10, end: 30, program: first, state: blocked, call: read}, {begin: 0, end: 90, program: second, state: blocked, call: futex}},
-			map[part]float64{{0, second, result.CauseFutex}: 70, {0, first, result.CausePipe}: 20},
+			map[part]float64{{0, second, "futex"}: 70, {0, first, "read"}: 20},
 		},
 		"a sleep across the end of the step is no reason": {
 			[]span{{begin: 10, end: 150, program: first, state: blocked, call: sleep}},
-			map[part]float64{{1, first, result.CauseSleep}: 50},
+			map[part]float64{{1, first, "clock_nanosleep"}: 50},
 		},
 		"a sleeping thread beside others is no reason": {
 			[]span{{begin: 10, end: 30, program: first, state: blocked, call: sleep, thread: 1}, {begin: 40, end: 50, program: first, thread: 2}},
-			map[part]float64{{0, first, result.CauseRunning}: 10},
+			map[part]float64{{0, first, result.WallRunning}: 10},
 		},
 		"a wait beyond the end of the trace is no reason": {
 			[]span{{begin: 10, end: 200, program: first, state: blocked, call: fsync, isOpen: true}}, map[part]float64{},
 		},
 		"a page fault waits for the disk": {
-			[]span{{begin: 10, end: 30, program: first, state: blocked, call: callOutside}}, map[part]float64{{0, first, result.CauseFault}: 20},
+			[]span{{begin: 10, end: 30, program: first, state: blocked, call: callOutside}}, map[part]float64{{0, first, result.OutsideCalls}: 20},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestTimes(t *testing.T) {
 	if slept := c.Times["clock_nanosleep"]; slept.Blocked < length || slept.Running == 0 {
 		t.Errorf("a sleep of %v: %+v", length, slept)
 	}
-	if waited := c.Times["wait4"]; waited.Blocked == 0 || c.Times[result.OutsideCalls].Running == 0 || c.Switches < 2 || c.Wall[result.CauseSleep] == 0 || c.Wall[result.CauseRunning] == 0 {
+	if waited := c.Times["wait4"]; waited.Blocked == 0 || c.Times[result.OutsideCalls].Running == 0 || c.Switches < 2 || c.Wall["clock_nanosleep"] == 0 || c.Wall[result.WallRunning] == 0 {
 		t.Errorf("the times of a shell and its sleep: %+v", c)
 	}
 	sum := time.Duration(0)

@@ -68,8 +68,8 @@ type TraceTime struct {
 }
 
 // Plus returns the sum.
-func (t TraceTime) Plus(other TraceTime) TraceTime {
-	return TraceTime{t.Running + other.Running, t.Queued + other.Queued, t.Blocked + other.Blocked}
+func (t TraceTime) Plus(u TraceTime) TraceTime {
+	return TraceTime{t.Running + u.Running, t.Queued + u.Queued, t.Blocked + u.Blocked}
 }
 
 // TimeCause is the cause why a step takes time.

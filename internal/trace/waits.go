@@ -19,11 +19,11 @@ import (
 
 // clock is the clock of the kernel's programs, in nanoseconds.
 func clock() (uint64, error) {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+	var moment unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &moment); err != nil {
 		return 0, fmt.Errorf("read the clock of the trace: %w", err)
 	}
-	return uint64(now.Nano()), nil
+	return uint64(moment.Nano()), nil
 }
 
 // state is the state of a thread.

@@ -24,7 +24,7 @@ type part struct {
 // the wait that held up the target. A moment without such a thread has no part: the target waits for a program outside.
 func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
-	shared := sharedProcesses(spans)
+	crowds := crowdedProcesses(spans)
 	cuts := []uint64{end}
 	for _, s := range spans {
 		cuts = append(cuts, s.begin, s.end)
@@ -52,7 +52,7 @@ func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
 		if step+1 < len(boundaries) {
 			stepEnd = boundaries[step+1].time
 		}
-		list, name := owners(active, shared, stepEnd)
+		list, name := owners(active, crowds, stepEnd)
 		for _, s := range list {
 			parts[part{boundaries[step].step, s.program, name}] += float64(cuts[i+1]-cut) / float64(len(list))
 		}
@@ -60,23 +60,23 @@ func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
 	return parts
 }
 
-// sharedProcesses are the processes with several threads. A sleep of one of them is no reason: Go's runtime has a thread that sleeps and looks in turn.
-func sharedProcesses(spans []span) map[uint32]bool {
-	shared := map[uint32]bool{}
+// crowdedProcesses are the processes with several threads. A sleep of one of them is no reason: Go's runtime has a thread that sleeps and looks in turn.
+func crowdedProcesses(spans []span) map[uint32]bool {
+	crowds := map[uint32]bool{}
 	first := map[uint32]uint32{}
 	for i := range spans {
 		s := &spans[i]
 		if thread, ok := first[s.process]; !ok {
 			first[s.process] = s.thread
 		} else if thread != s.thread {
-			shared[s.process] = true
+			crowds[s.process] = true
 		}
 	}
-	return shared
+	return crowds
 }
 
 // owners returns the threads that a moment belongs to, with the name of the part.
-func owners(active []*span, shared map[uint32]bool, stepEnd uint64) ([]*span, string) {
+func owners(active []*span, crowds map[uint32]bool, stepEnd uint64) ([]*span, string) {
 	if list := inState(active, running); list != nil {
 		return list, result.WallRunning
 	}
@@ -87,7 +87,7 @@ func owners(active []*span, shared map[uint32]bool, stepEnd uint64) ([]*span, st
 	isReasonPassive := false
 	for _, s := range active {
 		cause := result.CauseOf(timeName(s.call))
-		if s.isOpen || s.end > stepEnd || cause == result.CauseSleep && shared[s.process] {
+		if s.isOpen || s.end > stepEnd || cause == result.CauseSleep && crowds[s.process] {
 			continue
 		}
 		isPassive := cause.Passive()

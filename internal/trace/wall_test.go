@@ -88,7 +88,7 @@ func TestWaitAcrossSteps(t *testing.T) {
 
 // A program that sleeps is blocked in this call for at least its time, and all times of a step together are at most its length.
 func TestTimes(t *testing.T) {
-	const length = 50 * time.Millisecond
+	const sleep = 50 * time.Millisecond
 	tracer := start(t, monitor.Target{})
 	must.Do(t, tracer.Step("sleep"))
 	run(t, "sleep 0.05; :")
@@ -99,18 +99,18 @@ func TestTimes(t *testing.T) {
 		t.Fatalf("one step has the counts %+v", counts)
 	}
 	c := &counts[0]
-	if slept := c.Times["clock_nanosleep"]; slept.Blocked < length || slept.Running == 0 {
-		t.Errorf("a sleep of %v: %+v", length, slept)
+	if slept := c.Times["clock_nanosleep"]; slept.Blocked < sleep || slept.Running == 0 {
+		t.Errorf("a sleep of %v: %+v", sleep, slept)
 	}
-	if waited := c.Times["wait4"]; waited.Blocked == 0 || c.Times[result.OutsideCalls].Running == 0 || c.Switches < 2 || c.Wall["clock_nanosleep"] == 0 || c.Wall[result.WallRunning] == 0 {
+	if wait := c.Times["wait4"]; wait.Blocked == 0 || c.Times[result.OutsideCalls].Running == 0 || c.Switches < 2 || c.Wall["clock_nanosleep"] == 0 || c.Wall[result.WallRunning] == 0 {
 		t.Errorf("the times of a shell and its sleep: %+v", c)
 	}
 	sum := time.Duration(0)
 	for _, part := range c.Wall {
 		sum += part
 	}
-	if whole := time.Duration(tracer.boundaries[2].time - tracer.boundaries[1].time); sum > whole || sum < length/2 {
-		t.Errorf("the parts %v of a step of %v", c.Wall, whole)
+	if length := time.Duration(tracer.boundaries[2].time - tracer.boundaries[1].time); sum > length || sum < sleep/2 {
+		t.Errorf("the parts %v of a step of %v", c.Wall, length)
 	}
 }
 

@@ -99,7 +99,7 @@ func All() []Cell {
 // light lists the directories without a cell: all their tests run with each change.
 func light() []string {
 	return []string{
-		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare",
+		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare", "internal/answer/explain",
 		"internal/answer/figure", "internal/answer/fleet", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",
@@ -108,7 +108,7 @@ func light() []string {
 		"internal/footprint", "internal/forge", "internal/forge/forgetest",
 		"internal/image", "internal/linker", "internal/linker/linkertest", "internal/lists", "internal/must", "internal/paper", "internal/parts",
 		"internal/plan", "internal/ports", "internal/quantity", "internal/refusal", "internal/render", "internal/render/chart", "internal/render/html", "internal/render/rows",
-		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/fleet", "internal/report/history", "internal/report/reporttest",
+		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/explain", "internal/report/fleet", "internal/report/history", "internal/report/reporttest",
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
 		"internal/syscalls", "internal/textfile", "internal/thread", "internal/touchstone", "internal/trace", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",

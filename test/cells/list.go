@@ -5,7 +5,7 @@ import "slices"
 // nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, and a cluster on an emulated
 // machine. A short form of each runs with every change in test/fleet, internal/engine/k8s or test/cluster.
 func nightly() []string {
-	return []string{"fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
+	return []string{"explain/injection", "fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
 }
 
 // Rotation lists the cells that take turns: each change runs some of them.
@@ -55,6 +55,7 @@ func All() []Cell {
 		{"cli/remote", []string{"internal/peer"}},
 		{"cli/kills", []string{"internal/workdir", "internal/store"}},
 		{"cli/turn", []string{"internal/turn"}},
+		{"explain/injection", []string{"internal/trace", "internal/report/explain"}},
 		{"dist/architectures", []string{"test/dist", "scripts/container", "scripts/manual", "scripts/sbom"}},
 		{"dist/debian", []string{"test/dist", "scripts/package"}},
 		{"image/build", []string{"internal/image/debian"}},

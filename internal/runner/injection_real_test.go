@@ -68,7 +68,7 @@ func TestInjection(t *testing.T) {
 			record.Skip(t, program+" is not installed")
 		}
 	}
-	const tries, fewest = 20, 19
+	const tries, threshold = 20, 19
 	isWhole := cells.Runs(t, "explain/injection")
 	for _, i := range injections {
 		t.Run(i.name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestInjection(t *testing.T) {
 				}
 			}
 			t.Logf("found in %d tries", found)
-			if isWhole && found < fewest || found == 0 {
-				t.Errorf("it is found in %d tries, want %d of %d", found, fewest, tries)
+			if isWhole && found < threshold || found == 0 {
+				t.Errorf("it is found in %d tries, want %d of %d", found, threshold, tries)
 			}
 		})
 	}

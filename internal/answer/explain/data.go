@@ -41,7 +41,7 @@ type (
 		Reason      string             `json:"reason,omitempty" doc:"Reason of a call without causes."`
 		TracesA     int                `json:"traces_a" schema:"minimum=0" doc:"Number of traces of target A."`
 		TracesB     int                `json:"traces_b" schema:"minimum=0" doc:"Number of traces of target B."`
-		Times       []timeData         `json:"times" doc:"The parts of the call's time in the traces, scaled to the time without a tracer; the causes first."`
+		Times       []timeData         `json:"times" doc:"The parts of the call's time in the traces, the causes first. Running time and the time outside are scaled to the trials without a tracer."`
 		Unexplained document.Decimal   `json:"unexplained" doc:"The part of the difference without a cause, in seconds."`
 		Counts      []countData        `json:"counts" doc:"The counts whose ranges do not overlap."`
 	}

@@ -43,7 +43,7 @@ func Document(e *explain.Explanation) *document.Document {
 	return d
 }
 
-const method = "The difference of a call is of the untraced trials. Its parts are of traced trials, scaled to the untraced time, and no moment counts twice. A part is a cause, and a count is " +
+const method = "The difference of a call is of the untraced trials. Its parts are of traced trials, and no moment counts twice. Running time is scaled to the untraced trials. A part is a cause, and a count is " +
 	"shown, if the ranges over the traces of the two targets do not overlap. The rest is not spread over the causes. docs/explain.md has the method."
 
 // order names the target that takes longer, and the other one.

@@ -51,9 +51,11 @@ type countKey struct {
 	name string
 }
 
-// newCounts lists the counts of a phase whose ranges do not overlap.
+// newCounts lists the counts of a phase whose ranges do not overlap. They must not overlap either if the work between the calls is added: the first
+// calls of a container's program are in start or after it, by chance.
 func newCounts(phase string, tracesA, tracesB []*result.Trace) (counts []Count) {
 	valuesA, valuesB := countsOf(phase, tracesA), countsOf(phase, tracesB)
+	betweenA, betweenB := countsOf("", tracesA), countsOf("", tracesB)
 	keys := map[countKey]bool{}
 	for _, trace := range slices.Concat(valuesA, valuesB) {
 		for key := range trace {
@@ -61,8 +63,8 @@ func newCounts(phase string, tracesA, tracesB []*result.Trace) (counts []Count) 
 		}
 	}
 	for key := range keys {
-		c := Count{Step: key.step, Component: key.component, Kind: key.kind, Name: key.name, A: rangeOf(valuesA, key), B: rangeOf(valuesB, key)}
-		if c.A.Most < c.B.Least || c.B.Most < c.A.Least {
+		c := Count{Step: key.step, Component: key.component, Kind: key.kind, Name: key.name, A: rangeOf(valuesA, key, nil), B: rangeOf(valuesB, key, nil)}
+		if !overlap(c.A, c.B) && !overlap(rangeOf(valuesA, key, betweenA), rangeOf(valuesB, key, betweenB)) {
 			counts = append(counts, c)
 		}
 	}
@@ -115,11 +117,18 @@ func kindOf(call string) Kind {
 	}
 }
 
-// rangeOf is the range of a count. A trace without it has 0.
-func rangeOf(traces []map[countKey]int64, key countKey) analysis.Range {
-	r := analysis.Range{Least: traces[0][key], Most: traces[0][key]}
-	for _, trace := range traces[1:] {
-		r = analysis.Range{Least: min(r.Least, trace[key]), Most: max(r.Most, trace[key])}
+// rangeOf is the range of a count over traces, with the same count in addition. A trace without it has 0.
+func rangeOf(traces []map[countKey]int64, key countKey, addition []map[countKey]int64) analysis.Range {
+	values := make([]int64, len(traces))
+	for i, trace := range traces {
+		values[i] = trace[key]
+		if addition != nil {
+			between := key
+			between.step = ""
+			values[i] += addition[i][between]
+		}
 	}
-	return r
+	return analysis.Range{Least: slices.Min(values), Most: slices.Max(values)}
 }
+
+func overlap(a, b analysis.Range) bool { return a.Least <= b.Most && b.Least <= a.Most }

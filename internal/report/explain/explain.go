@@ -4,14 +4,14 @@
 // # Numbers
 //
 //   - The difference of a phase comes from the untraced trials, by block, like each verdict of a report.
-//   - A part of the time is a step, a component and a cause. Its value in a trace is scaled to the untraced time: by the untraced median of the phase over
-//     its traced median without the time in run queues, and never up, because a tracer only slows down. Other load of the machine makes run queues long
-//     in single traces, and must not shrink the other parts.
+//   - A part of the time is a step, a component and a cause. Running time and the time outside are scaled to the untraced trials: by the untraced median of the
+//     phase over its traced median without the time in run queues, and never up, because a tracer only slows down. Other load of the machine makes
+//     run queues long in single traces, and must not shrink the other parts. A tracer does not lengthen waits for a clock, a disk or a CPU, which keep their length.
 //   - A part is a cause if its ranges over the traces of the two targets do not overlap, and if its difference is [smallest] of the phase's
 //     difference or more. With three traces a target, equal targets have such ranges in one of ten parts, so parts without a shown difference of the
 //     phase are never causes.
 //   - The rest of the difference stays unexplained. It is never spread over the causes.
-//   - A count is a cause if its ranges do not overlap. A count that is equal in all traces of a target needs no more evidence.
+//   - A count is shown if its ranges do not overlap, with and without the work between the calls. A count that is equal in all traces of a target needs no more evidence.
 //
 // # Refusals
 //
@@ -96,7 +96,7 @@ type Time struct {
 	Cause           result.TimeCause // empty for Outside
 	// Calls are the system calls of a wait, the longest first.
 	Calls []string
-	// A and B are the scaled values, in seconds.
+	// A and B are the values after the scale, in seconds.
 	A, B Seconds
 	// Difference is the difference of the medians.
 	Difference float64
@@ -272,7 +272,10 @@ func (p *Phase) times(traces []*result.Trace, untraced float64, lengths map[time
 	for i := range parts {
 		values[i] = map[timeKey]float64{}
 		for key, length := range parts[i] {
-			values[i][key] = length.Seconds() * scale
+			values[i][key] = length.Seconds()
+			if key.cause == result.CauseRunning || key.component == Outside {
+				values[i][key] *= scale
+			}
 		}
 	}
 	return values

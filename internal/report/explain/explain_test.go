@@ -60,9 +60,9 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// Parts are scaled to the untraced median, and never up. Time in run queues does not shrink the other parts.
+// Running time is scaled to the untraced median, and never up. Time in run queues does not shrink it, and waits keep their length.
 func TestScale(t *testing.T) {
-	sleep := func(change func(*result.Trace)) float64 {
+	part := func(cause result.TimeCause, change func(*result.Trace)) float64 {
 		run := reporttest.Explained()
 		for i := range run.Traces {
 			if run.Traces[i].Target == "oci/runc" {
@@ -70,7 +70,7 @@ func TestScale(t *testing.T) {
 			}
 		}
 		p := create(t, run, "native", "oci/runc")
-		i := slices.IndexFunc(p.Times, func(t explain.Time) bool { return t.Cause == result.CauseSleep })
+		i := slices.IndexFunc(p.Times, func(t explain.Time) bool { return t.Cause == cause })
 		return p.Times[i].B.Median
 	}
 	lengthen := func(factor float64) func(*result.Trace) {
@@ -86,21 +86,24 @@ func TestScale(t *testing.T) {
 			}
 		}
 	}
-	double, quadruple := sleep(lengthen(2)), sleep(lengthen(4))
+	double, quadruple := part(result.CauseRunning, lengthen(2)), part(result.CauseRunning, lengthen(4))
 	if math.Abs(double/quadruple-1) > 1e-6 {
 		t.Errorf("a tracer that slows everything down changes a part from %g to %g s", double, quadruple)
 	}
-	half, quarter := sleep(lengthen(0.5)), sleep(lengthen(0.25))
+	half, quarter := part(result.CauseRunning, lengthen(0.5)), part(result.CauseRunning, lengthen(0.25))
 	if math.Abs(half/quarter-2) > 1e-6 {
 		t.Errorf("parts of short traces are %g and %g s, want the first twice the second", half, quarter)
 	}
-	queue := sleep(func(t *result.Trace) {
+	queue := part(result.CauseRunning, func(t *result.Trace) {
 		lengthen(2)(t)
 		t.Phases[0].Duration += time.Second
 		t.Counts[0].Wall[result.WallQueue] += time.Second
 	})
 	if math.Abs(queue/double-1) > 1e-6 {
 		t.Errorf("a second in the run queue changes a part from %g to %g s", double, queue)
+	}
+	if first, second := part(result.CauseSleep, lengthen(2)), part(result.CauseSleep, lengthen(4)); math.Abs(second/first-2) > 1e-6 {
+		t.Errorf("sleeps are %g and %g s, want the second twice the first", first, second)
 	}
 }
 
@@ -126,6 +129,24 @@ func TestCounts(t *testing.T) {
 		"runtime exec runc", "runtime exec sleep", "runtime mount mount", "container mount mount", "runtime fsync fsync", "runtime new process", "runtime new thread",
 		"runtime page fault", "container page fault",
 	}, got)
+}
+
+// Work that is in a call or after it by chance is no difference.
+func TestCountsAfterACall(t *testing.T) {
+	run := reporttest.Explained()
+	for i := range run.Traces {
+		trace := &run.Traces[i]
+		step := "create"
+		if trace.Target == "native" {
+			step = ""
+		}
+		trace.Counts = append(trace.Counts, result.TraceCounts{Step: step, Component: "container", Programs: map[string]int64{"probe": 1}})
+	}
+	for _, c := range create(t, run, "native", "oci/runc").Counts {
+		if c.Name == "probe" {
+			t.Errorf("a program that begins in a call or after it counts: %+v", c)
+		}
+	}
 }
 
 // A phase without evidence has no causes, and a reason with a remedy.

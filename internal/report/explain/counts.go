@@ -123,9 +123,9 @@ func rangeOf(traces []map[countKey]int64, key countKey, addition []map[countKey]
 	for i, trace := range traces {
 		values[i] = trace[key]
 		if addition != nil {
-			between := key
-			between.step = ""
-			values[i] += addition[i][between]
+			rest := key
+			rest.step = ""
+			values[i] += addition[i][rest]
 		}
 	}
 	return analysis.Range{Least: slices.Min(values), Most: slices.Max(values)}

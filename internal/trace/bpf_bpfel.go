@@ -47,6 +47,10 @@ type bpfThread struct {
 	Call      uint32
 	Tgid      uint32
 	IsWaiting uint32
+	IsNew     uint32
+	Step      uint32
+	Faults    uint32
+	Mode      uint32
 	Padding   uint32
 }
 

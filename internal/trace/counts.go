@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -99,6 +100,19 @@ func (t *Tracer) addCounts(s *sums, isTimed bool) error {
 		}
 		if isTimed {
 			addTime(c, key.Call, result.TraceTime{Running: time.Duration(count.Running)})
+		}
+	}
+	return errors.Join(entries.Err(), t.addUnfinished(s))
+}
+
+// addUnfinished adds the calls of threads that were on a CPU at the end of the trace: the kernel's programs add a call when it ends or waits.
+func (t *Tracer) addUnfinished(s *sums) error {
+	var id uint32
+	var thread bpfThread
+	entries := t.objects.Threads.Iterate()
+	for entries.Next(&id, &thread) {
+		if thread.IsNew == 1 {
+			s.of(thread.Step, thread.Program).Calls[callName(thread.Call)]++
 		}
 	}
 	return entries.Err()

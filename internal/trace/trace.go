@@ -102,7 +102,7 @@ func (t *Tracer) start() error {
 		}
 	}
 	for name, program := range t.loaded() {
-		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
+		l, err := attach(name, program)
 		isFault := name == faultPoint
 		if isFault && errors.Is(err, os.ErrNotExist) {
 			continue
@@ -119,6 +119,14 @@ func (t *Tracer) start() error {
 		}
 	}
 	return t.Step("")
+}
+
+// attach attaches a program to a tracepoint.
+func attach(name string, program *ebpf.Program) (link.Link, error) {
+	if program.Type() == ebpf.Tracing {
+		return link.AttachTracing(link.TracingOptions{Program: program})
+	}
+	return link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
 }
 
 // faultPoint is the tracepoint of page faults. Only x86 has it.

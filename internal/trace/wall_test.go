@@ -6,11 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/syscalls"
+	"github.com/touchstone-bench/touchstone/test/record"
 )
 
 // number is the number of a system call on this machine.
@@ -123,5 +126,26 @@ func TestLostWaits(t *testing.T) {
 	must.Do(t, err)
 	if len(counts) != 1 || counts[0].Calls["execve"] == 0 || counts[0].Times != nil || counts[0].Wall != nil || counts[0].Switches != 0 {
 		t.Errorf("after a lost wait: %+v", counts)
+	}
+}
+
+// The tables of a tracer take less than 32 MiB.
+//
+// Invariant trace-memory: A tracer takes less than 32 MiB of the kernel's memory.
+func TestMemory(t *testing.T) {
+	tracer := start(t, monitor.Target{})
+	sum := uint64(0)
+	for _, m := range []*ebpf.Map{tracer.objects.Counts, tracer.objects.Processes, tracer.objects.Programs, tracer.objects.Threads, tracer.objects.Waits} {
+		info, err := m.Info()
+		must.Do(t, err)
+		size, ok := info.Memlock()
+		if !ok {
+			record.Skip(t, "the kernel does not tell the memory of a map")
+		}
+		sum += size
+	}
+	t.Logf("the tables take %.1f MiB", float64(sum)/(1<<20))
+	if sum == 0 || sum >= 32<<20 {
+		t.Errorf("the tables take %d bytes, want less than 32 MiB", sum)
 	}
 }

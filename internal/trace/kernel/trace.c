@@ -46,6 +46,9 @@ struct count {
 	__u64 running; // nanoseconds; of OUTSIDE and of system calls
 };
 
+// The modes of programs. The first call of a thread in a program decides, because a test of each call costs too much.
+enum mode { UNKNOWN = 0, NATIVE = 1, THIRTY_TWO = 2 };
+
 struct thread {
 	__u64 program;
 	__u64 since;   // of the last addition of running time, or of the wait; 0 before the first event of a thread that is older than the trace
@@ -54,6 +57,10 @@ struct thread {
 	__u32 call;
 	__u32 tgid;
 	__u32 is_waiting;
+	__u32 is_new; // the call is not yet counted
+	__u32 step;   // of the call
+	__u32 faults; // page faults that are not yet added
+	__u32 mode;   // of the program
 	__u32 padding;
 };
 
@@ -112,7 +119,7 @@ __u64 lost_waits;
 // compat_flag is the flag of 32-bit programs in thread_info.flags. It is 0 on x86, which has another field.
 volatile const __u64 compat_flag;
 
-static void add(__u64 program, __u32 call, __u64 number, __u64 running)
+static void add(__u64 program, __u32 step, __u32 call, __u64 number, __u64 running)
 {
 	struct key key = {.program = program, .step = step, .call = call};
 	struct count *count = bpf_map_lookup_elem(&counts, &key);
@@ -131,7 +138,8 @@ static void add(__u64 program, __u32 call, __u64 number, __u64 running)
 		__sync_fetch_and_add(&count->running, running);
 }
 
-// account adds the running time of a thread since the last addition. The time outside of system calls waits for the end of the program's turn.
+// account adds the running time of a thread since the last addition, and counts the call that it is in. Additions are postponed because each costs a
+// search: the count to the first addition of the call's time, and page faults and the time outside of system calls to the end of the thread's turn.
 static void account(struct thread *thread, __u64 now, int is_end)
 {
 	__u64 running = thread->since ? now - thread->since : 0;
@@ -139,11 +147,16 @@ static void account(struct thread *thread, __u64 now, int is_end)
 	if (thread->call == OUTSIDE)
 		thread->outside += running;
 	else
-		add(thread->program, thread->call, 0, running);
-	if (is_end && thread->outside) {
-		add(thread->program, OUTSIDE, 0, thread->outside);
-		thread->outside = 0;
-	}
+		add(thread->program, thread->is_new ? thread->step : step, thread->call, thread->is_new, running);
+	thread->is_new = 0;
+	if (!is_end)
+		return;
+	if (thread->outside)
+		add(thread->program, step, OUTSIDE, 0, thread->outside);
+	if (thread->faults)
+		add(thread->program, step, FAULT, thread->faults, 0);
+	thread->outside = 0;
+	thread->faults = 0;
 }
 
 static void record(struct thread *thread, __u32 tid, __u64 end)
@@ -171,8 +184,11 @@ int sys_enter(__u64 *args)
 	if (!thread)
 		return 0;
 	account(thread, bpf_ktime_get_ns(), 0);
-	thread->call = is_compat((void *)bpf_get_current_task()) ? COMPAT : args[1];
-	add(thread->program, thread->call, 1, 0);
+	if (thread->mode == UNKNOWN)
+		thread->mode = is_compat((void *)bpf_get_current_task()) ? THIRTY_TWO : NATIVE;
+	thread->call = thread->mode == THIRTY_TWO ? COMPAT : args[1];
+	thread->is_new = 1;
+	thread->step = step;
 	return 0;
 }
 
@@ -194,7 +210,7 @@ int page_fault_user(void)
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread)
-		add(thread->program, FAULT, 1, 0);
+		thread->faults++;
 	return 0;
 }
 
@@ -212,7 +228,7 @@ int sched_process_fork(__u64 *args)
 		__sync_fetch_and_add(&lost, 1);
 	if (program == TOUCHSTONE)
 		return 0;
-	add(program, parent_tgid == child_tgid ? THREAD : FORK, 1, 0);
+	add(program, step, parent_tgid == child_tgid ? THREAD : FORK, 1, 0);
 	__u32 tid = READ(child, pid);
 	__u64 now = bpf_ktime_get_ns();
 	struct thread thread = {.program = program, .since = now, .woken = now, .call = OUTSIDE, .tgid = child_tgid, .is_waiting = 1};
@@ -286,6 +302,10 @@ SEC("raw_tracepoint/sched_process_exit")
 int sched_process_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
+	__u32 tid = READ(task, pid);
+	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
+	if (thread)
+		account(thread, bpf_ktime_get_ns(), 1);
 	struct signal_struct *signal = READ(task, signal);
 	if (READ(signal, live.counter) > 0)
 		return 0; // other threads of the process live
@@ -301,15 +321,16 @@ static long state_of(struct task_struct *task)
 	struct task_struct___before_5_14 *old = (void *)task;
 	if (__builtin_preserve_field_info(old->state, BPF_FIELD_EXISTS))
 		return READ(old, state);
-	return READ(task, __state);
+	return task->__state;
 }
 
-SEC("raw_tracepoint/sched_switch")
+// sched_switch and sched_wakeup run for each thread of the machine, so they read the fields of tasks directly.
+SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct task_struct *prev = (void *)args[1];
-	__u32 tid = READ(prev, pid);
+	__u32 tid = prev->pid;
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread) {
 		long state = state_of(prev);
@@ -321,7 +342,7 @@ int sched_switch(__u64 *args)
 			bpf_map_delete_elem(&threads, &tid);
 		}
 	}
-	tid = READ((struct task_struct *)args[2], pid);
+	tid = ((struct task_struct *)args[2])->pid;
 	thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread) {
 		if (thread->is_waiting)
@@ -332,10 +353,10 @@ int sched_switch(__u64 *args)
 	return 0;
 }
 
-SEC("raw_tracepoint/sched_wakeup")
+SEC("tp_btf/sched_wakeup")
 int sched_wakeup(__u64 *args)
 {
-	__u32 tid = READ((struct task_struct *)args[0], pid);
+	__u32 tid = ((struct task_struct *)args[0])->pid;
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread && thread->is_waiting && !thread->woken)
 		thread->woken = bpf_ktime_get_ns();

@@ -33,7 +33,7 @@ import (
 const (
 	// injectedTime is the length of a sleep and of a loop. Most of a call is injected, so the rest of the call moves the scale of the parts little.
 	injectedTime = 80 * time.Millisecond
-	// sizeTolerance is the largest relative error of a time. The scale is the ratio of two medians of the call, of 8 trials and of 3. Other load moves
+	// sizeTolerance is the largest relative error of a time. The scale is the ratio of two medians of the call, of 12 trials and of 3. Other load moves
 	// each of them by a tenth.
 	sizeTolerance = 0.25
 )
@@ -157,7 +157,7 @@ func (i *injection) runtimes(t *testing.T) func() *explain.Explanation {
 // explained measures two targets, and explains their difference.
 func explained(t *testing.T, s engine.Session, targets []runner.Target) *explain.Explanation {
 	t.Helper()
-	const blocks = 8
+	const blocks = 12
 	l := newHarness(t)
 	l.config.Targets = targets
 	l.config.Stop = stats.StopRule{Min: blocks, Max: blocks}

@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
 	"github.com/touchstone-bench/touchstone/internal/answer/counts"
+	"github.com/touchstone-bench/touchstone/internal/answer/explain"
 	"github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
@@ -86,6 +87,11 @@ func answers() []answer {
 			"advice", "advice:1", "Advice for a use, touchstone advise -o json", "A ranking of targets for a use, with its evidence. A number that does not exist is null or absent.",
 			advise.Kind,
 			[]reflect.Type{reflect.TypeFor[advise.Data]()},
+		},
+		{
+			"explanation", "explanation:1", "Explanation of a difference, touchstone explain -o json", "The causes of the differences between two targets of a run. Times are in seconds. A number that does not exist is null or absent.",
+			explain.Kind,
+			[]reflect.Type{reflect.TypeFor[explain.Data]()},
 		},
 		{
 			"selfcheck", "selfcheck:1", "Selfcheck, touchstone selfcheck -o json", "A selfcheck, or with --show the list of all stored ones. Times are in seconds.",

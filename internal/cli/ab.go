@@ -122,7 +122,7 @@ a warning or a skipped case by --inconclusive. The exit code stays.`,
 	addRecorder(cmd, &opts.benchmarkOptions)
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
 	f.StringVar(&opts.first, "first", "", "begin with `counts`, and measure time only where they differ")
-	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if counts of B exceed those of A, a `GATE` such as counts:mount,execve>0")
+	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B has higher counts than A, by a `GATE` such as counts:mount,execve>0")
 	_ = cmd.RegisterFlagCompletionFunc("first", cobra.FixedCompletions([]string{firstCounts}, cobra.ShellCompDirectiveNoFileComp))
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)

@@ -28,7 +28,7 @@ func (a *App) explainCommand() *cobra.Command {
 		Long: `Shows why target B takes more or less time than target A: for each call of the engine
 the difference between the untraced trials, and its causes from the traced ones. A cause
 is a step, a component and a state: running, waiting for a CPU, or blocked in a system
-call. Beside them are the counts that differ: programs, mounts, fsyncs, system calls.
+call. Each cause also has the counts that differ: programs, mounts, fsyncs, system calls.
 
 The run needs three traces of both targets, as from --plan explain or --trace 3. A part
 is a cause only if its ranges over the traces do not overlap. The rest of the difference

@@ -78,18 +78,18 @@ func answers(t *testing.T) []*document.Document {
 	papers, err := publications.All()
 	must.Do(t, err)
 	traced := reporttest.Traced()
-	expected := counts.Expect(counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
-	expected.Runtime, expected.Kernel = reporttest.Hostile, reporttest.Hostile
+	expectation := counts.Expect(counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
+	expectation.Runtime, expectation.Kernel = reporttest.Hostile, reporttest.Hostile
 	for i := range traced.Traces {
 		for n := range traced.Traces[i].Counts {
 			traced.Traces[i].Counts[n].Calls = map[string]int64{"mount": 99, "fsync": 1}
 		}
 	}
-	deviation := expected.Compare(reporttest.Hostile, counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
+	deviation := expectation.Compare(reporttest.Hostile, counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
 	deviation.Missing = []counts.Missing{{Key: analysis.Key{Name: "operations.container.exec"}, Reason: reporttest.Hostile}}
-	explained := reporttest.Explained()
-	explained.Traces[1].Counts[0].Component, explained.Traces[1].Counts[0].Programs[reporttest.Hostile] = reporttest.Hostile, 1
-	causes, err := explain.New(&explained, "native", "oci/runc", explain.Options{Matches: func(string) bool { return true }})
+	pair := reporttest.Explained()
+	pair.Traces[1].Counts[0].Component, pair.Traces[1].Counts[0].Programs[reporttest.Hostile] = reporttest.Hostile, 1
+	causes, err := explain.New(&pair, "native", "oci/runc", explain.Options{Matches: func(string) bool { return true }})
 	must.Do(t, err)
 	return []*document.Document{
 		answercounts.Document(deviation),

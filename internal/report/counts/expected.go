@@ -303,12 +303,12 @@ type Missing struct {
 }
 
 // Compare compares the traced cells of a target with the file.
-func (e *Expected) Compare(file string, present Origin, traced []Traced) *Deviation {
-	d := &Deviation{File: file, Expected: e, Now: present}
+func (e *Expected) Compare(file string, origin Origin, traced []Traced) *Deviation {
+	d := &Deviation{File: file, Expected: e, Now: origin}
 	for i := range e.Benchmarks {
 		b := &e.Benchmarks[i]
 		place := slices.IndexFunc(traced, func(t Traced) bool {
-			return t.Cell == result.Cell{Benchmark: b.Name, Params: b.Params, Target: present.Target}
+			return t.Cell == result.Cell{Benchmark: b.Name, Params: b.Params, Target: origin.Target}
 		})
 		switch {
 		case place < 0:
@@ -318,7 +318,7 @@ func (e *Expected) Compare(file string, present Origin, traced []Traced) *Deviat
 		default:
 			t := b.table
 			t.traces = e.Traces
-			d.Cells = append(d.Cells, newCell(b.Key, present.Target, present.Target, t, collect(traced[place].Traces), nil))
+			d.Cells = append(d.Cells, newCell(b.Key, origin.Target, origin.Target, t, collect(traced[place].Traces), nil))
 		}
 	}
 	return d

@@ -454,6 +454,26 @@ func TestPullLimit(t *testing.T) {
 	}
 }
 
+// A failed pull has one reason for its whole time, also while the kubelet waits before the next attempt.
+func TestPullReason(t *testing.T) {
+	f := fleet(2)
+	b := newBench(t, f)
+	for i, text := range []string{"failed to resolve image: x", `Back-off pulling image "i": ErrImagePull: failed to resolve image: x`} {
+		pod := f.Agent(f.Nodes[i])
+		waiting("ImagePullBackOff")(pod)
+		pod.Status.ContainerStatuses[0].State.Waiting.Message = text
+		b.server.Set(t, b.path(pod.Name), pod)
+	}
+	states, err := cluster.Status(t.Context(), b.Client, &f)
+	must.Do(t, err)
+	const want = "its kubelet cannot pull the image i: failed to resolve image: x; push it with touchstone cluster image push, or load it on the node"
+	for _, s := range states {
+		if s.Phase != cluster.Starting || s.Text != want {
+			t.Errorf("the state is %+v, want %q", s, want)
+		}
+	}
+}
+
 // An agent that cannot start ends its node with the reason.
 func TestStartProblems(t *testing.T) {
 	for reason, play := range map[string]func(*corev1.Pod){

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,13 +21,13 @@ type fleetProgress struct {
 
 	mu       sync.Mutex
 	states   map[string]cluster.State
-	notes    map[string]string // the last note about a node
-	last     time.Time         // of the last line about all nodes
+	notes    map[string][]string // the last notes about a node
+	last     time.Time           // of the last line about all nodes
 	interval time.Duration
 }
 
 func newFleetProgress(s status, f *cluster.Fleet) *fleetProgress {
-	return &fleetProgress{status: s, fleet: f, states: map[string]cluster.State{}, notes: map[string]string{}, interval: plainInterval}
+	return &fleetProgress{status: s, fleet: f, states: map[string]cluster.State{}, notes: map[string][]string{}, interval: plainInterval}
 }
 
 // Changed implements cluster.Observer.
@@ -64,9 +65,10 @@ func (p *fleetProgress) Trial(node string, t result.Trial) {
 	defer p.mu.Unlock()
 	if t.Status != result.OK {
 		line := fmt.Sprintf("%s: %s: %s on %s", node, t.Status, name(t.Cell), t.Target)
-		if reason := quantity.OneLine(t.Why()); !strings.Contains(p.notes[node], reason) {
+		reason := quantity.OneLine(t.Why())
+		if !slices.ContainsFunc(p.notes[node], func(note string) bool { return strings.Contains(note, reason) }) {
 			line += ": " + reason
-			p.notes[node] = reason
+			p.keepNote(node, reason)
 		}
 		p.line(line)
 		p.summarize()
@@ -77,9 +79,18 @@ func (p *fleetProgress) Trial(node string, t result.Trial) {
 func (p *fleetProgress) Note(node, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.notes[node] = quantity.OneLine(text)
-	p.line(cmp.Or(node, "note") + ": " + p.notes[node])
+	note := quantity.OneLine(text)
+	p.keepNote(node, note)
+	p.line(cmp.Or(node, "note") + ": " + note)
 	p.summarize()
+}
+
+// keptNotes is the number of notes about a node whose reasons are not printed again. A node may lack several targets.
+const keptNotes = 16
+
+func (p *fleetProgress) keepNote(node, note string) {
+	notes := append(p.notes[node], note)
+	p.notes[node] = notes[max(0, len(notes)-keptNotes):]
 }
 
 // summarize shows the line about all nodes.

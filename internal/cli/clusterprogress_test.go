@@ -15,6 +15,7 @@ func TestFleetProgressSaysAReasonOnce(t *testing.T) {
 	p := newFleetProgress(status{env: Environment{Stderr: &out}}, &cluster.Fleet{})
 	const reason = "no runtime for \"ghost\" is configured"
 	p.Note("n1", "skipped: k8s/ghost: "+reason)
+	p.Note("n1", "skipped: k8s/spirit: another reason")
 	for _, benchmark := range []string{"pods.start", "pods.delete"} {
 		p.Trial("n1", result.Trial{Cell: result.Cell{Benchmark: benchmark, Target: "k8s/ghost"}, Status: result.Skipped, Reason: reason})
 	}

@@ -62,6 +62,8 @@ type Checker struct {
 	Step   func(string)
 
 	hasQuota bool // a quota is an obstacle
+	// gaps has the names of the classes by each node that does not have their handler.
+	gaps map[string][]string
 
 	mu     sync.Mutex
 	failed bool
@@ -218,6 +220,7 @@ func (c *Checker) nodes(ctx context.Context, classes []nodev1.RuntimeClass) erro
 			handlers[n.Name][h.Name] = true
 		}
 	}
+	c.gaps = map[string][]string{}
 	for _, class := range classes {
 		if _, isMeasured := c.Fleet.Handlers[class.Name]; !isMeasured {
 			continue
@@ -227,6 +230,7 @@ func (c *Checker) nodes(ctx context.Context, classes []nodev1.RuntimeClass) erro
 			// Older kubelets, and some engines, report no handlers.
 			if names := handlers[n.Name]; len(names) > 0 && !names[class.Handler] {
 				gaps = append(gaps, n.Name)
+				c.gaps[n.Name] = append(c.gaps[n.Name], class.Name)
 			}
 		}
 		what := "class " + class.Name
@@ -354,7 +358,7 @@ func (c *Checker) admission(ctx context.Context) error {
 // tryLimit is the longest time for one pod of a class, with the pull of the image.
 const tryLimit = 5 * time.Minute
 
-// Try starts one pod of each class on each node, or a privileged one, in the objects of the fleet, which the caller removes if there may be some.
+// Try starts one pod of each class on each node that may have its handler, or a privileged one, in the objects of the fleet, which the caller removes if there may be some.
 func (c *Checker) Try(ctx context.Context) (hasObjects bool, err error) {
 	if hasObjects, err = c.Fleet.Create(ctx, c.Client, nil); err != nil {
 		return hasObjects, err
@@ -375,11 +379,7 @@ func (c *Checker) Try(ctx context.Context) (hasObjects bool, err error) {
 		kind = "one on each node, as root of the node"
 	}
 	for _, t := range c.targets() {
-		what := "class " + t.Runtime
-		if t.Runtime == "" {
-			what = "the default class"
-		}
-		attempts = append(attempts, attempt{what, t.Runtime, probe.Exit(0)})
+		attempts = append(attempts, attempt{attemptOf(t.Runtime), t.Runtime, probe.Exit(0)})
 	}
 	places := make(chan struct{}, maxTries)
 	var tries sync.WaitGroup
@@ -387,6 +387,9 @@ func (c *Checker) Try(ctx context.Context) (hasObjects bool, err error) {
 	var problems []problem
 	for _, node := range c.Fleet.Nodes {
 		for i, attempt := range attempts {
+			if slices.Contains(c.gaps[node.Name], attempt.class) {
+				continue // it is a finding already
+			}
 			tries.Go(func() {
 				places <- struct{}{}
 				defer func() { <-places }()
@@ -426,6 +429,11 @@ type problem struct {
 // judge makes findings of problems. A handler that other nodes have is no obstacle: a run skips the trials of its class on this node.
 func (c *Checker) judge(problems []problem) []Finding {
 	gaps := map[string]int{}
+	for _, classes := range c.gaps {
+		for _, class := range classes {
+			gaps[attemptOf(class)]++
+		}
+	}
 	for _, p := range problems {
 		if p.lacksHandler {
 			gaps[p.attempt]++
@@ -465,6 +473,14 @@ type attempt struct {
 	what    string
 	class   string // empty for the default class
 	program []string
+}
+
+// attemptOf names the attempt with a pod of a class.
+func attemptOf(class string) string {
+	if class == "" {
+		return "the default class"
+	}
+	return "class " + class
 }
 
 // targets are the targets of the plan that are pods.
@@ -558,8 +574,8 @@ func (c *Checker) sandboxProblem(ctx context.Context, pod string) string {
 	}
 	for i := range events.Items {
 		e := &events.Items[i]
-		if e.Reason == "FailedCreatePodSandBox" && strings.Contains(e.Message, "no runtime for") {
-			return e.Message
+		if i := strings.Index(e.Message, "no runtime for"); e.Reason == "FailedCreatePodSandBox" && i >= 0 {
+			return e.Message[i:] // the rest has the ID of the sandbox, which keeps equal findings apart
 		}
 	}
 	return ""

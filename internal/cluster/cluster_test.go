@@ -454,6 +454,26 @@ func TestPullLimit(t *testing.T) {
 	}
 }
 
+// A failed pull has one reason for its whole time, also while the kubelet waits before the next attempt.
+func TestPullReason(t *testing.T) {
+	f := fleet(2)
+	b := newBench(t, f)
+	for i, text := range []string{"failed to resolve image: x", `Back-off pulling image "i": ErrImagePull: failed to resolve image: x`} {
+		pod := f.Agent(f.Nodes[i])
+		waiting("ImagePullBackOff")(pod)
+		pod.Status.ContainerStatuses[0].State.Waiting.Message = text
+		b.server.Set(t, b.path(pod.Name), pod)
+	}
+	states, err := cluster.Status(t.Context(), b.Client, &f)
+	must.Do(t, err)
+	const want = "its kubelet cannot pull the image i: failed to resolve image: x; push it with touchstone cluster image push, or load it on the node"
+	for _, s := range states {
+		if s.Phase != cluster.Starting || s.Text != want {
+			t.Errorf("the state is %+v, want %q", s, want)
+		}
+	}
+}
+
 // An agent that cannot start ends its node with the reason.
 func TestStartProblems(t *testing.T) {
 	for reason, play := range map[string]func(*corev1.Pod){
@@ -841,7 +861,7 @@ func TestMissingHandler(t *testing.T) {
 			s.Set(t, "/api/v1/namespaces/"+f.Namespace+"/events/"+pod.Name, &corev1.Event{
 				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: f.Namespace}, InvolvedObject: corev1.ObjectReference{Name: pod.Name},
-				Reason: "FailedCreatePodSandBox", Message: `no runtime for "runsc" is configured`,
+				Reason: "FailedCreatePodSandBox", Message: "sandbox of " + pod.Name + `: no runtime for "runsc" is configured`,
 			})
 		}
 		var findings []string
@@ -851,6 +871,34 @@ func TestMissingHandler(t *testing.T) {
 		if want += `: no runtime for "runsc" is configured; configure the handler of the class`; !hasObjects || len(findings) != 1 || !strings.HasPrefix(findings[0], want) || c.Passed() != (gaps == 1) {
 			t.Errorf("%d nodes without the handler: passed %t, findings %q, want %q", gaps, c.Passed(), findings, want)
 		}
+	}
+}
+
+// A node that reports its handlers gets no pod of a class without one: the gap is a finding already.
+func TestReportedGap(t *testing.T) {
+	f := fleet(2)
+	f.Plan, f.Handlers = "version: 1\ntargets: [k8s/gvisor]\nbenchmarks: [pods.start]\n", map[string]string{"gvisor": "runsc"}
+	s := kubetest.New(t)
+	for name, handler := range map[string]string{"n1": "runc", "n2": "runsc"} {
+		s.Set(t, "/api/v1/nodes/"+name, node(name, func(n *corev1.Node) { n.Status.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: handler}} }))
+	}
+	s.Set(t, "/apis/node.k8s.io/v1/runtimeclasses/gvisor", &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"})
+	s.Allowed = func(string) bool { return true }
+	s.Created = func(path string) {
+		var pod corev1.Pod
+		if strings.Contains(path, "-try-") && s.Read(t, path, &pod) {
+			pod.Status.Phase = corev1.PodSucceeded
+			s.Set(t, path, &pod)
+		}
+	}
+	var findings []string
+	c := cluster.Checker{Client: s.Client(t), Fleet: f, Report: func(x cluster.Finding) { findings = append(findings, string(x.Level)+" "+x.String()) }, Step: func(string) {}}
+	must.Do(t, c.Run(limited(t)))
+	count := len(findings)
+	_, err := c.Try(limited(t))
+	must.Do(t, err)
+	if last := findings[count:]; len(last) != 1 || !strings.HasPrefix(last[0], "ok pods: all 3 ran") || !strings.Contains(strings.Join(findings, "\n"), `note class gvisor: 1 of 2 nodes do not have its handler "runsc": n1`) {
+		t.Errorf("the findings are %q", findings)
 	}
 }
 

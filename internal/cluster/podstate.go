@@ -3,6 +3,7 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -44,7 +45,12 @@ func startProblem(pod *corev1.Pod) (reason string, final bool) {
 		switch w.Reason {
 		case "", "ContainerCreating", "PodInitializing":
 		case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
-			return imageProblem + fmt.Sprintf(" %s: %s; push it with touchstone cluster image push, or load it on the node", s.Image, w.Message), false
+			// Between two attempts the kubelet has the cause of the last one behind a remark about the pause, so the reason would change with each attempt.
+			cause := w.Message
+			if _, text, ok := strings.Cut(cause, ": ErrImagePull: "); ok {
+				cause = text
+			}
+			return imageProblem + fmt.Sprintf(" %s: %s; push it with touchstone cluster image push, or load it on the node", s.Image, cause), false
 		case "ErrImageNeverPull":
 			return fmt.Sprintf("its node does not have the image %s, and may not pull it: %s; load it on the node", s.Image, w.Message), true
 		case "InvalidImageName":

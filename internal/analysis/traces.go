@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -64,6 +65,7 @@ type TracedStep struct {
 	Programs  map[string]Range `json:"programs" doc:"Executed programs by name."`
 	Processes Range            `json:"processes" doc:"New processes."`
 	Threads   Range            `json:"threads" doc:"New threads."`
+	Wall      map[string]Range `json:"wall_ns,omitempty" doc:"The component's part of the step's own time, in nanoseconds: running, run queue, and waits by system call. No moment counts twice. For shares only: it is under the tracer."`
 
 	traces []*result.TraceCounts
 }
@@ -79,6 +81,20 @@ func (s *TracedStep) Sum(isPart func(call string) bool) Range {
 		}
 		return sum
 	})
+}
+
+// Time is the range of the component's part of the step's own time, in seconds, over some of its names.
+func (s *TracedStep) Time(isPart func(name string) bool) (float64, float64) {
+	r := rangeOf(s.traces, func(c *result.TraceCounts) int64 {
+		sum := time.Duration(0)
+		for name, length := range c.Wall {
+			if isPart(name) {
+				sum += length
+			}
+		}
+		return int64(sum)
+	})
+	return time.Duration(r.Least).Seconds(), time.Duration(r.Most).Seconds()
 }
 
 // Executed is the range of the number of all executed programs.
@@ -188,6 +204,13 @@ func tracedSteps(traces []*result.Trace) []TracedStep {
 			Programs:  rangesOf(list, func(c *result.TraceCounts) map[string]int64 { return c.Programs }),
 			Processes: rangeOf(list, func(c *result.TraceCounts) int64 { return c.Processes }),
 			Threads:   rangeOf(list, func(c *result.TraceCounts) int64 { return c.Threads }),
+			Wall: rangesOf(list, func(c *result.TraceCounts) map[string]int64 {
+				lengths := map[string]int64{}
+				for name, length := range c.Wall {
+					lengths[name] = int64(length)
+				}
+				return lengths
+			}),
 		}
 	})
 }

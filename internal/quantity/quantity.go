@@ -36,6 +36,14 @@ func Range(lo, hi float64, unit result.Unit) string {
 	return TrueMinus(s.with(s.Number(lo) + " to " + s.Number(hi)))
 }
 
+// Extent spells a range like [Range], and one value if both ends have the same text.
+func Extent(lo, hi float64, unit result.Unit) string {
+	if text := Signed(hi, unit); Signed(lo, unit) == text {
+		return text
+	}
+	return Range(lo, hi, unit)
+}
+
 // Percent spells a share with two significant digits: "3.1 %".
 func Percent(share float64) string {
 	if !finite(share) {

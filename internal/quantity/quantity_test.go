@@ -202,3 +202,11 @@ func TestDifference(t *testing.T) {
 		}
 	}
 }
+
+func TestExtent(t *testing.T) {
+	for want, ends := range map[string][2]float64{"2.00 to 3.00 ms": {0.002, 0.003}, "2.00 ms": {0.002, 0.0020001}, "0 s": {0, 0}} {
+		if got := quantity.Extent(ends[0], ends[1], result.Seconds); got != want {
+			t.Errorf("from %g to %g s: %q, want %q", ends[0], ends[1], got, want)
+		}
+	}
+}

@@ -105,14 +105,15 @@ func TestTimes(t *testing.T) {
 	if slept := c.Times["clock_nanosleep"]; slept.Blocked < sleep || slept.Running == 0 {
 		t.Errorf("a sleep of %v: %+v", sleep, slept)
 	}
-	if wait := c.Times["wait4"]; wait.Blocked == 0 || c.Times[result.OutsideCalls].Running == 0 || c.Switches < 2 || c.Wall["clock_nanosleep"] == 0 || c.Wall[result.WallRunning] == 0 {
+	if c.Times["execve"].Running == 0 || c.Times[result.OutsideCalls].Running == 0 || c.Switches == 0 || c.Wall[result.WallRunning] == 0 {
 		t.Errorf("the times of a shell and its sleep: %+v", c)
 	}
 	sum := time.Duration(0)
 	for _, part := range c.Wall {
 		sum += part
 	}
-	if length := time.Duration(tracer.boundaries[2].time - tracer.boundaries[1].time); sum > length || sum < sleep/2 {
+	// Each moment of the sleep belongs to it, or to a thread that runs or has no CPU meanwhile.
+	if length := time.Duration(tracer.boundaries[2].time - tracer.boundaries[1].time); sum > length || sum < sleep {
 		t.Errorf("the parts %v of a step of %v", c.Wall, length)
 	}
 }

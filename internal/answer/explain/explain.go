@@ -153,12 +153,7 @@ func times(e *explain.Explanation, p *explain.Phase) document.Block {
 }
 
 // seconds spells a range of times.
-func seconds(s explain.Seconds) string {
-	if s.Least == s.Most {
-		return quantity.Text(s.Median, result.Seconds)
-	}
-	return quantity.Range(s.Least, s.Most, result.Seconds)
-}
+func seconds(s explain.Seconds) string { return quantity.Extent(s.Least, s.Most, result.Seconds) }
 
 // counts is the table of the counts that differ.
 func counts(e *explain.Explanation, p *explain.Phase) []document.Block {

@@ -30,6 +30,7 @@ func Traced() result.Run {
 				result.TraceCounts{
 					Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 33, "openat": 59, "execve": 1, "futex": futex[n]},
 					Processes: 3, Threads: 10, Programs: map[string]int64{"runc": 2, "exe": 1},
+					Wall: map[string]time.Duration{result.WallRunning: 16_000_000 + time.Duration(n), "write": 8_000_000, "umount2": 60_000, result.WallQueue: 400_000},
 				},
 				result.TraceCounts{Step: "start", Component: "runtime", Calls: map[string]int64{"openat": 14}, Programs: map[string]int64{"runc": 1}},
 			)

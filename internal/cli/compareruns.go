@@ -21,7 +21,6 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
@@ -174,8 +173,7 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 
 // gateExit ends the program with the answer of the gates. The table has the answer itself.
 func (a *App) gateExit(c *sides.Comparison) error {
-	codes := map[stats.Answer]int{stats.Worse: ExitWorse, stats.Inconclusive: ExitInconclusive}
-	code := codes[c.Outcome()]
+	code := answerCode(c.Outcome())
 	if code == ExitOK {
 		return nil
 	}

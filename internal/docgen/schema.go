@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/answer/counts"
 	"github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
@@ -70,6 +71,11 @@ func answers() []answer {
 			"ab", "ab:1", "Comparison of two builds, touchstone ab -o json", "Two builds of a runtime, compared over several runs. Ratios are B / A. A number that does not exist is absent.",
 			ab.Kind,
 			[]reflect.Type{reflect.TypeFor[ab.Document]()},
+		},
+		{
+			"counts", "counts:1", "Counts against a file, touchstone counts check -o json", "The numbers of system calls of a target, compared with a file of expected counts." + laterFields,
+			counts.Kind,
+			[]reflect.Type{reflect.TypeFor[counts.Data]()},
 		},
 		{
 			"history", "history:1", "History of a metric, touchstone history -o json", "The values of a metric over runs, by cell and machine. Values are in the unit of the metric.",

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -105,14 +104,25 @@ func tracedSide(runs []result.Run, traced []counts.Traced, key analysis.Key, tar
 	if len(cell.Traces) > 0 {
 		return counts.Side{Target: target, Traces: cell.Traces}, nil
 	}
-	reason := cell.Reason
-	for i := range runs {
-		if place := slices.IndexFunc(runs[i].Caveats, func(caveat string) bool { return strings.HasPrefix(caveat, execution.NotTraced) }); reason == "" && place >= 0 {
-			reason = strings.TrimPrefix(runs[i].Caveats[place], execution.NotTraced)
+	return counts.Side{}, &UnavailableError{fmt.Errorf("count the calls of %s on %s: %s; compare times alone without --first counts and gates by counts",
+		key.Title(), target, withoutTraces(runs, []counts.Traced{cell}))}
+}
+
+// withoutTraces is the reason why cells have no traces.
+func withoutTraces(runs []result.Run, cells []counts.Traced) string {
+	for _, c := range cells {
+		if c.Reason != "" {
+			return c.Reason
 		}
 	}
-	return counts.Side{}, &UnavailableError{fmt.Errorf("count the calls of %s on %s: %s; compare times alone without --first counts and gates by counts",
-		key.Title(), target, cmp.Or(reason, "the trial failed, and the page of the run has the reason"))}
+	for i := range runs {
+		for _, caveat := range runs[i].Caveats {
+			if reason, ok := strings.CutPrefix(caveat, execution.NotTraced); ok {
+				return reason
+			}
+		}
+	}
+	return "the trial failed, and the page of the run has the reason"
 }
 
 // measureDifferent leaves the benchmarks whose counts differ in the comparison. It reports false without one.

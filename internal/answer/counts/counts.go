@@ -1,5 +1,5 @@
 // Package counts makes the tables of a comparison of counts, which the answers of several verbs contain: the counts that differ, the counts
-// that vary and decide nothing, and the gates.
+// that vary and decide nothing, and the gates. It also makes the document of a comparison with a file of expected counts.
 package counts
 
 import (
@@ -19,18 +19,13 @@ func Section(c *counts.Comparison) []document.Block {
 	}
 	s := document.Section{ID: "counts", Title: "Counts", Blocks: []document.Block{document.Text{Text: c.Summary()}}}
 	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Benchmark", "Target", "Step", "Component", "Call", "A", "B", "Remark")}}
-	var exclusions document.List
 	for i := range c.Cells {
 		cell := &c.Cells[i]
-		target := cell.TargetB
-		if cell.TargetA != cell.TargetB {
-			target = cell.TargetA + ", " + cell.TargetB
-		}
 		for n := range cell.Changes {
 			count := &cell.Changes[n]
 			title, name := "", ""
 			if n == 0 {
-				title, name = cell.Title(), target
+				title, name = cell.Title(), targets(cell)
 			}
 			row := document.Cells(title, name, count.StepText(), count.Component, count.Name, count.A.String(), count.B.String(), remark(cell, count))
 			if remark := &row[len(row)-1][0]; remark.Text != "" {
@@ -38,18 +33,33 @@ func Section(c *counts.Comparison) []document.Block {
 			}
 			t.Rows = append(t.Rows, row)
 		}
-		if names := excluded(cell); names != "" {
-			exclusions.Items = append(exclusions.Items, document.Item{Span: document.Span{Text: fmt.Sprintf("%s on %s: %s", cell.Title(), target, names), Tone: document.Faint}})
-		}
 	}
 	if len(t.Rows) > 1 {
 		s.Blocks = append(s.Blocks, t)
 	}
-	if exclusions.Items != nil {
-		exclusions.Title = "Not compared, because these counts vary from trace to trace"
-		s.Blocks = append(s.Blocks, exclusions)
+	if list := exclusions(c.Cells); list.Items != nil {
+		s.Blocks = append(s.Blocks, list)
 	}
 	return []document.Block{s}
+}
+
+// targets names the target of both sides, or both targets.
+func targets(cell *counts.Cell) string {
+	if cell.TargetA == cell.TargetB {
+		return cell.TargetB
+	}
+	return cell.TargetA + ", " + cell.TargetB
+}
+
+// exclusions lists the calls that decide nothing.
+func exclusions(cells []counts.Cell) document.List {
+	list := document.List{Title: "Not compared, because these counts vary from trace to trace"}
+	for i := range cells {
+		if names := excluded(&cells[i]); names != "" {
+			list.Items = append(list.Items, document.Item{Span: document.Span{Text: fmt.Sprintf("%s on %s: %s", cells[i].Title(), targets(&cells[i]), names), Tone: document.Faint}})
+		}
+	}
+	return list
 }
 
 // remark is the reason why a change decides no gate.

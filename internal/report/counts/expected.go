@@ -124,7 +124,7 @@ func (t *table) lines() []string {
 	var lines []string
 	for _, p := range t.places {
 		switch {
-		case p.Step == AllSteps && !(varying[p] && t.isStable(p)):
+		case p.Step == AllSteps && (!varying[p] || !t.isStable(p)):
 		case t.isStable(p):
 			lines = append(lines, line(p, t.ranges[p].String()))
 		default:
@@ -175,8 +175,8 @@ func ReadExpected(file string, data []byte) (*Expected, error) {
 	}
 	e := &Expected{}
 	number := 0
-	fail := func(format string, args ...any) (*Expected, error) {
-		return nil, &FileError{file, number, fmt.Sprintf(format, args...)}
+	fail := func(format string, args ...any) error {
+		return &FileError{file, number, fmt.Sprintf(format, args...)}
 	}
 	header := map[string]*string{}
 	for _, f := range e.fields() {
@@ -190,42 +190,42 @@ func ReadExpected(file string, data []byte) (*Expected, error) {
 		switch {
 		case number == 1:
 			if row != magic {
-				return fail("the first line is %.50q, and this touchstone reads %q; record the file again, or use a newer touchstone", row, magic)
+				return nil, fail("the first line is %.50q, and this touchstone reads %q; record the file again, or use a newer touchstone", row, magic)
 			}
 		case row == "" || strings.HasPrefix(row, "#"):
 		case isField && name == "benchmark":
 			b := ExpectedBenchmark{table: table{traces: e.Traces, ranges: map[Place]analysis.Range{}, varying: map[Place]bool{}}}
 			b.Name, b.Params, _ = strings.Cut(value, " ")
 			if b.Name == "" {
-				return fail("the name of the benchmark is missing")
+				return nil, fail("the name of the benchmark is missing")
 			}
-			if slices.ContainsFunc(e.Benchmarks, func(known ExpectedBenchmark) bool { return known.Key == b.Key }) {
-				return fail("benchmark %s occurs twice; merge its counts", b.Title())
+			if slices.ContainsFunc(e.Benchmarks, func(entry ExpectedBenchmark) bool { return entry.Key == b.Key }) {
+				return nil, fail("benchmark %s occurs twice; merge its counts", b.Title())
 			}
 			e.Benchmarks = append(e.Benchmarks, b)
 		case len(e.Benchmarks) == 0 && isField && name == "traces":
 			if e.Traces, err = strconv.Atoi(value); err != nil || e.Traces < 1 {
-				return fail("the number of traces %q is no number above 0", value)
+				return nil, fail("the number of traces %q is no number above 0", value)
 			}
 		case len(e.Benchmarks) == 0 && isField && header[name] != nil:
 			*header[name] = value
 		case len(e.Benchmarks) == 0:
-			return fail("%.80q is no line of the header; write target, runtime, kernel, architecture, touchstone and traces before the first benchmark", row)
+			return nil, fail("%.80q is no line of the header; write target, runtime, kernel, architecture, touchstone and traces before the first benchmark", row)
 		default:
 			if problem := e.Benchmarks[len(e.Benchmarks)-1].table.read(row); problem != "" {
-				return fail("%s", problem)
+				return nil, fail("%s", problem)
 			}
 		}
 	}
 	number = 0
 	switch {
 	case e.Target == "" || e.Traces == 0:
-		return fail("the header needs the lines target and traces; record the file again with touchstone counts record")
+		return nil, fail("the header needs the lines target and traces; record the file again with touchstone counts record")
 	case len(e.Benchmarks) == 0:
-		return fail("the file has no benchmark; record it again with touchstone counts record")
+		return nil, fail("the file has no benchmark; record it again with touchstone counts record")
 	}
 	for i := range e.Benchmarks {
-		e.Benchmarks[i].table.sum()
+		e.Benchmarks[i].table.addSums()
 	}
 	return e, nil
 }
@@ -264,23 +264,23 @@ func (t *table) read(row string) (problem string) {
 	return ""
 }
 
-// sum adds the sums over all steps that have no line.
-func (t *table) sum() {
+// addSums adds the sums over all steps that have no line.
+func (t *table) addSums() {
 	explicit := map[Place]bool{}
 	for _, p := range t.places {
 		explicit[p] = p.Step == AllSteps
 	}
 	for _, p := range slices.Clone(t.places) {
-		whole := Place{AllSteps, p.Component, p.Name}
-		if explicit[whole] {
+		sum := Place{AllSteps, p.Component, p.Name}
+		if explicit[sum] {
 			continue
 		}
-		if _, exists := t.ranges[whole]; !exists {
-			t.places = append(t.places, whole)
+		if _, exists := t.ranges[sum]; !exists {
+			t.places = append(t.places, sum)
 		}
-		n := t.ranges[whole].Least + t.ranges[p].Least
-		t.ranges[whole] = analysis.Range{Least: n, Most: n}
-		t.varying[whole] = t.varying[whole] || t.varying[p]
+		n := t.ranges[sum].Least + t.ranges[p].Least
+		t.ranges[sum] = analysis.Range{Least: n, Most: n}
+		t.varying[sum] = t.varying[sum] || t.varying[p]
 	}
 	t.places = order(t.places)
 }
@@ -303,12 +303,12 @@ type Missing struct {
 }
 
 // Compare compares the traced cells of a target with the file.
-func (e *Expected) Compare(file string, now Origin, traced []Traced) *Deviation {
-	d := &Deviation{File: file, Expected: e, Now: now}
+func (e *Expected) Compare(file string, origin Origin, traced []Traced) *Deviation {
+	d := &Deviation{File: file, Expected: e, Now: origin}
 	for i := range e.Benchmarks {
 		b := &e.Benchmarks[i]
 		place := slices.IndexFunc(traced, func(t Traced) bool {
-			return t.Cell == result.Cell{Benchmark: b.Name, Params: b.Params, Target: now.Target}
+			return t.Cell == result.Cell{Benchmark: b.Name, Params: b.Params, Target: origin.Target}
 		})
 		switch {
 		case place < 0:
@@ -318,7 +318,7 @@ func (e *Expected) Compare(file string, now Origin, traced []Traced) *Deviation 
 		default:
 			t := b.table
 			t.traces = e.Traces
-			d.Cells = append(d.Cells, newCell(b.Key, "file", now.Target, t, collect(traced[place].Traces), nil))
+			d.Cells = append(d.Cells, newCell(b.Key, origin.Target, origin.Target, t, collect(traced[place].Traces), nil))
 		}
 	}
 	return d
@@ -333,7 +333,7 @@ func (d *Deviation) Suspicious() bool {
 func (d *Deviation) Answer() stats.Answer {
 	answers := []stats.Answer{stats.NotWorse}
 	for i := range d.Cells {
-		answers = append(answers, d.Cells[i].answer())
+		answers = append(answers, d.Cells[i].Answer())
 	}
 	if d.Missing != nil {
 		answers = append(answers, stats.Inconclusive)
@@ -341,7 +341,8 @@ func (d *Deviation) Answer() stats.Answer {
 	return stats.Overall(answers)
 }
 
-func (c *Cell) answer() stats.Answer {
+// Answer is the answer of a benchmark.
+func (c *Cell) Answer() stats.Answer {
 	switch {
 	case c.Different():
 		return stats.Worse
@@ -349,6 +350,17 @@ func (c *Cell) answer() stats.Answer {
 		return stats.Inconclusive
 	}
 	return stats.NotWorse
+}
+
+// Spelled lists the changes that decide.
+func (c *Cell) Spelled() string {
+	var texts []string
+	for i := range c.Changes {
+		if c.Changes[i].isStable() {
+			texts = append(texts, c.Changes[i].String())
+		}
+	}
+	return brief(texts)
 }
 
 // Warnings name the differences of the machines that can change counts, with the remedy.

@@ -2,10 +2,10 @@ package cells
 
 import "slices"
 
-// nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, and a cluster on an emulated
+// nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, many comparisons, and a cluster on an emulated
 // machine. A short form of each runs with every change in test/fleet, internal/engine/k8s or test/cluster.
 func nightly() []string {
-	return []string{"fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
+	return []string{"cli/counts", "fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
 }
 
 // Rotation lists the cells that take turns: each change runs some of them.
@@ -48,6 +48,7 @@ func All() []Cell {
 		{"catalogue/monitor", []string{"internal/monitor", "internal/bench/operations"}},
 
 		{"cli/ab", []string{"internal/experiment", "internal/report/ab"}},
+		{"cli/counts", []string{"internal/report/counts"}},
 		{"cli/density", []string{"internal/bench/density"}},
 		{"cli/own", []string{"internal/bench/custom"}},
 		{"cli/portability", []string{"internal/bench/portability", "internal/image/compare"}},

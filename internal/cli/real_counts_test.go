@@ -43,12 +43,12 @@ func TestRealCounts(t *testing.T) {
 	point := filepath.Join(dir, "point")
 	must.Do(t, os.Mkdir(point, 0o700))
 	base, equal := beforeCreate(t, dir, "base", binary, "mount --version >/dev/null"), beforeCreate(t, dir, "same", binary, "mount --version >/dev/null")
-	more := beforeCreate(t, dir, "more", binary, "mount --make-private "+point+" 2>/dev/null || :")
+	mounting := beforeCreate(t, dir, "more", binary, "mount --make-private "+point+" 2>/dev/null || :")
 
 	p := start(t, dir, "ab", "--a", "oci/crun="+base, "--b", "oci/crun="+equal, "--first", "counts", "--fail-on", "counts:all>0")
 	p.ends(0)
 	p.says(`^No stable count differs, so no time was measured\.$`)
-	p = start(t, dir, "ab", "--a", "oci/crun="+base, "--b", "oci/crun="+more, "--first", "counts", "--fail-on", "counts:mount>0")
+	p = start(t, dir, "ab", "--a", "oci/crun="+base, "--b", "oci/crun="+mounting, "--first", "counts", "--fail-on", "counts:mount>0")
 	p.ends(4)
 	p.says(` create +runtime +mount +`, `^B is worse than a gate by counts allows\.$`)
 
@@ -56,7 +56,7 @@ func TestRealCounts(t *testing.T) {
 	p.ends(0)
 	p = start(t, dir, "counts", "check", "counts.txt", "--target", "oci/crun="+equal)
 	p.ends(0)
-	p = start(t, dir, "counts", "check", "counts.txt", "--target", "oci/crun="+more)
+	p = start(t, dir, "counts", "check", "counts.txt", "--target", "oci/crun="+mounting)
 	p.ends(4)
 	p.says(`^    [+]create: runtime: mount = `)
 }

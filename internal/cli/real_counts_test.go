@@ -52,11 +52,11 @@ func TestRealCounts(t *testing.T) {
 	p.ends(4)
 	p.says(` create +runtime +mount +`, `^B is worse than a gate by counts allows\.$`)
 
-	p = start(t, dir, "counts", "record", "counts.txt", "--target", "oci/crun="+base)
+	p = start(t, dir, "counts", "record", "counts.txt", "--build", "oci/crun="+base)
 	p.ends(0)
-	p = start(t, dir, "counts", "check", "counts.txt", "--target", "oci/crun="+equal)
+	p = start(t, dir, "counts", "check", "counts.txt", "--build", "oci/crun="+equal)
 	p.ends(0)
-	p = start(t, dir, "counts", "check", "counts.txt", "--target", "oci/crun="+mounting)
+	p = start(t, dir, "counts", "check", "counts.txt", "--build", "oci/crun="+mounting)
 	p.ends(4)
 	p.says(`^    [+]create: runtime: mount = `)
 }

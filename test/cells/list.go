@@ -100,7 +100,7 @@ func All() []Cell {
 // light lists the directories without a cell: all their tests run with each change.
 func light() []string {
 	return []string{
-		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare",
+		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare", "internal/answer/counts",
 		"internal/answer/figure", "internal/answer/fleet", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",

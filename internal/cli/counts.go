@@ -39,8 +39,8 @@ one count in a line. The file belongs into the repository of the runtime: a chan
 count is then a line of a diff that a reviewer reads.
 
 A count that varies from trace to trace is marked, and is not compared.`,
-		Example: `  touchstone counts record counts.txt --target oci/runc=./runc
-  touchstone counts check counts.txt --target oci/runc=./runc`,
+		Example: `  touchstone counts record counts.txt --build oci/runc=./runc
+  touchstone counts check counts.txt --build oci/runc=./runc`,
 	}
 	addVerbs(cmd, a.countsRecordCommand(), a.countsCheckCommand())
 	return cmd
@@ -63,8 +63,8 @@ func (a *App) countsRecordCommand() *cobra.Command {
 component. The header has the versions of the runtime and of Touchstone, the kernel and the
 architecture. An existing file is replaced. The benchmark is %s,
 unless --filter names others.`, abBenchmark),
-		Example: `  touchstone counts record counts.txt --target oci/runc
-  touchstone counts record counts.txt --target oci/crun=./crun --filter operations`,
+		Example: `  touchstone counts record counts.txt --build oci/runc
+  touchstone counts record counts.txt --build oci/crun=./crun --filter operations`,
 		Args: oneFile("record"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keepGiven(cmd.Flags(), "managed", &opts.overrides.Managed)
@@ -75,7 +75,7 @@ unless --filter names others.`, abBenchmark),
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&opts.target, "target", "", "the `BUILD`, as TARGET=PATH or TARGET")
+	f.StringVar(&opts.target, "build", "", "the `BUILD`, as TARGET=PATH or TARGET")
 	f.StringSliceVar(&opts.overrides.Filters, "filter", []string{abBenchmark}, "benchmarks by whole components of their `NAMES`")
 	f.IntVar(&opts.traces, "trace", counts.ShownBy, "`NUMBER` of traces; more of them show rare variation")
 	addCounts(cmd, &opts)
@@ -95,14 +95,14 @@ The exit code is 4 if a stable count differs in either direction, 6 if the trace
 decide, and 0 without a difference. Another kernel or architecture is a warning: both
 change counts.`,
 		Example: `  touchstone counts check counts.txt
-  touchstone counts check counts.txt --target oci/runc=./runc -o junit -O junit.xml`,
+  touchstone counts check counts.txt --build oci/runc=./runc -o junit -O junit.xml`,
 		Args: oneFile("check"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			keepGiven(cmd.Flags(), "managed", &opts.overrides.Managed)
 			return a.checkCounts(cmd.Context(), opts, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&opts.target, "target", "", "the `BUILD`, as TARGET=PATH or TARGET, in place of the target of the file")
+	cmd.Flags().StringVar(&opts.target, "build", "", "the `BUILD`, as TARGET=PATH or TARGET, in place of the target of the file")
 	addCounts(cmd, &opts)
 	addFile(cmd, &opts.output)
 	addOutput(cmd, &opts.format, "`FORMAT`", documentFormats()...)
@@ -122,7 +122,7 @@ func oneFile(verb string) cobra.PositionalArgs {
 
 // tally returns the series for a target. The benchmarks are filters or whole items.
 func (opts *countsOptions) tally(a *App, items []plan.Item) (*experiment.Tally, error) {
-	build, err := parseBuild("--target", opts.target)
+	build, err := parseBuild("--build", opts.target)
 	if err != nil {
 		return nil, err
 	}
@@ -154,10 +154,10 @@ func (opts *countsOptions) recordedRuns(ctx context.Context, a *App) ([]result.R
 
 // recordCounts writes a file.
 func (a *App) recordCounts(ctx context.Context, opts countsOptions, file string) error {
-	name := opts.target
+	var name string
 	var runs []result.Run
 	if opts.runs != nil {
-		build, err := parseBuild("--target", opts.target)
+		build, err := parseBuild("--build", opts.target)
 		if err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (a *App) checkCounts(ctx context.Context, opts countsOptions, file string) 
 	}
 	var d *counts.Deviation
 	if opts.runs != nil {
-		build, err := parseBuild("--target", opts.target)
+		build, err := parseBuild("--build", opts.target)
 		if err != nil {
 			return err
 		}

@@ -42,6 +42,9 @@ func TestMain(m *testing.M) {
 // concurrent lets the runs of parallel tests measure each other, also those that another program starts. A later argument
 // can revoke it.
 func concurrent(args []string) []string {
+	if len(args) > 1 && args[0] == "counts" {
+		return slices.Insert(slices.Clone(args), 2, "--allow-concurrent")
+	}
 	if len(args) > 0 && slices.Contains([]string{"ab", "benchmark", "reproduce", "selfcheck"}, args[0]) && !slices.Contains(args, "--wait") {
 		return slices.Insert(slices.Clone(args), 1, "--allow-concurrent")
 	}

@@ -78,14 +78,14 @@ func answers(t *testing.T) []*document.Document {
 	papers, err := publications.All()
 	must.Do(t, err)
 	traced := reporttest.Traced()
-	expectation := counts.Expect(counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
-	expectation.Runtime, expectation.Kernel = reporttest.Hostile, reporttest.Hostile
+	file := counts.Expect(counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
+	file.Runtime, file.Kernel = reporttest.Hostile, reporttest.Hostile
 	for i := range traced.Traces {
 		for n := range traced.Traces[i].Counts {
 			traced.Traces[i].Counts[n].Calls = map[string]int64{"mount": 99, "fsync": 1}
 		}
 	}
-	deviation := expectation.Compare(reporttest.Hostile, counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
+	deviation := file.Compare(reporttest.Hostile, counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
 	deviation.Missing = []counts.Missing{{Key: analysis.Key{Name: "operations.container.exec"}, Reason: reporttest.Hostile}}
 	pair := reporttest.Explained()
 	pair.Traces[1].Counts[0].Component, pair.Traces[1].Counts[0].Programs[reporttest.Hostile] = reporttest.Hostile, 1

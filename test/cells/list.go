@@ -2,10 +2,10 @@ package cells
 
 import "slices"
 
-// nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, and a cluster on an emulated
+// nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, many comparisons, and a cluster on an emulated
 // machine. A short form of each runs with every change in test/fleet, internal/engine/k8s or test/cluster.
 func nightly() []string {
-	return []string{"explain/injection", "fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
+	return []string{"cli/counts", "explain/injection", "fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
 }
 
 // Rotation lists the cells that take turns: each change runs some of them.
@@ -48,6 +48,7 @@ func All() []Cell {
 		{"catalogue/monitor", []string{"internal/monitor", "internal/bench/operations"}},
 
 		{"cli/ab", []string{"internal/experiment", "internal/report/ab"}},
+		{"cli/counts", []string{"internal/report/counts"}},
 		{"cli/density", []string{"internal/bench/density"}},
 		{"cli/own", []string{"internal/bench/custom"}},
 		{"cli/portability", []string{"internal/bench/portability", "internal/image/compare"}},
@@ -100,7 +101,7 @@ func All() []Cell {
 // light lists the directories without a cell: all their tests run with each change.
 func light() []string {
 	return []string{
-		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare", "internal/answer/explain",
+		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare", "internal/answer/counts", "internal/answer/explain",
 		"internal/answer/figure", "internal/answer/fleet", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",

@@ -18,24 +18,18 @@ func Section(c *counts.Comparison) []document.Block {
 		return nil
 	}
 	s := document.Section{ID: "counts", Title: "Counts", Blocks: []document.Block{document.Text{Text: c.Summary()}}}
-	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Benchmark", "Target", "Step", "Component", "Call", "A", "B", "Remark")}}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
+		t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Step", "Component", "Call", "A", "B", "Remark")}}
 		for n := range cell.Changes {
 			count := &cell.Changes[n]
-			title, name := "", ""
-			if n == 0 {
-				title, name = cell.Title(), targets(cell)
-			}
-			row := document.Cells(title, name, count.StepText(), count.Component, count.Name, count.A.String(), count.B.String(), remark(cell, count))
-			if remark := &row[len(row)-1][0]; remark.Text != "" {
-				remark.Tone = document.Faint
-			}
+			row := document.Cells(count.StepText(), count.Component, count.Name, count.A.String(), count.B.String(), remark(cell, count))
+			row[len(row)-1][0].Tone = document.Faint
 			t.Rows = append(t.Rows, row)
 		}
-	}
-	if len(t.Rows) > 1 {
-		s.Blocks = append(s.Blocks, t)
+		if len(cell.Changes) > 0 {
+			s.Blocks = append(s.Blocks, document.Section{Title: cell.Title() + " on " + targets(cell), Blocks: []document.Block{t}})
+		}
 	}
 	if list := exclusions(c.Cells); list.Items != nil {
 		s.Blocks = append(s.Blocks, list)

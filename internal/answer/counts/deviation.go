@@ -78,9 +78,10 @@ func sentence(d *counts.Deviation) string {
 	benchmarks := quantity.Counted(len(d.Cells), "benchmark")
 	switch d.Answer() {
 	case stats.Worse:
-		return fmt.Sprintf("Counts differ from the file. If the change is right, renew it: touchstone counts record %s --target %s", d.File, d.Now.Target)
+		return fmt.Sprintf("Counts differ from the file. If the change is right, renew it: touchstone counts record %s --build %s", d.File, d.Now.Target)
 	case stats.Inconclusive:
 		return "Inconclusive, which is no pass: " + reason(d) + "."
+	case stats.NotWorse:
 	}
 	return fmt.Sprintf("No stable count of %s differs from the file.", benchmarks)
 }

@@ -109,19 +109,18 @@ func parts(r *selfcheck.Record) []document.Block {
 	add(ownTitle, overhead(r), fmt.Sprintf("Touchstone's own CPU time: %s of the time of all trials.", quantity.Percent(r.Self)))
 	add(limitsTitle, limits(r), fmt.Sprintf("In any part of the distribution, with a probability of %s, as a share of the median.", quantity.Percent(stats.Power)))
 	if r.Counts != nil {
-		add(countsTitle, varying(r.Counts), fmt.Sprintf("Of %s. Gates by counts leave out the calls that vary, in the steps and components where they do.", quantity.Counted(r.Counts.Traces, "trace")))
+		add(countsTitle, nil, append(learned(r.Counts), fmt.Sprintf("Of %s. Gates by counts leave out the calls that vary, in the steps and components where they do.", quantity.Counted(r.Counts.Traces, "trace")))...)
 	}
 	return blocks
 }
 
-// varying is a row for each benchmark with the names of the calls that vary.
-func varying(l *counts.Learned) [][]document.Cell {
-	rows := [][]document.Cell{document.Cells("Benchmark", "Stable counts", "Calls that vary")}
+// learned is a sentence for each benchmark with the names of the calls that vary.
+func learned(l *counts.Learned) (notes []string) {
 	for i := range l.Benchmarks {
 		b := &l.Benchmarks[i]
-		rows = append(rows, document.Cells(b.Title(), strconv.Itoa(b.Stable), cmp.Or(strings.Join(b.Names(), ", "), "none")))
+		notes = append(notes, fmt.Sprintf("%s: %d counts are stable. Calls that vary: %s.", b.Title(), b.Stable, cmp.Or(strings.Join(b.Names(), ", "), "none")))
 	}
-	return rows
+	return notes
 }
 
 func delays(r *selfcheck.Record) [][]document.Cell {

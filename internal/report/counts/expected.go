@@ -124,7 +124,7 @@ func (t *table) lines() []string {
 	var lines []string
 	for _, p := range t.places {
 		switch {
-		case p.Step == AllSteps && !(varying[p] && t.isStable(p)):
+		case p.Step == AllSteps && (!varying[p] || !t.isStable(p)):
 		case t.isStable(p):
 			lines = append(lines, line(p, t.ranges[p].String()))
 		default:
@@ -175,8 +175,8 @@ func ReadExpected(file string, data []byte) (*Expected, error) {
 	}
 	e := &Expected{}
 	number := 0
-	fail := func(format string, args ...any) (*Expected, error) {
-		return nil, &FileError{file, number, fmt.Sprintf(format, args...)}
+	fail := func(format string, args ...any) error {
+		return &FileError{file, number, fmt.Sprintf(format, args...)}
 	}
 	header := map[string]*string{}
 	for _, f := range e.fields() {
@@ -190,39 +190,39 @@ func ReadExpected(file string, data []byte) (*Expected, error) {
 		switch {
 		case number == 1:
 			if row != magic {
-				return fail("the first line is %.50q, and this touchstone reads %q; record the file again, or use a newer touchstone", row, magic)
+				return nil, fail("the first line is %.50q, and this touchstone reads %q; record the file again, or use a newer touchstone", row, magic)
 			}
 		case row == "" || strings.HasPrefix(row, "#"):
 		case isField && name == "benchmark":
 			b := ExpectedBenchmark{table: table{traces: e.Traces, ranges: map[Place]analysis.Range{}, varying: map[Place]bool{}}}
 			b.Name, b.Params, _ = strings.Cut(value, " ")
 			if b.Name == "" {
-				return fail("the name of the benchmark is missing")
+				return nil, fail("the name of the benchmark is missing")
 			}
 			if slices.ContainsFunc(e.Benchmarks, func(entry ExpectedBenchmark) bool { return entry.Key == b.Key }) {
-				return fail("benchmark %s occurs twice; merge its counts", b.Title())
+				return nil, fail("benchmark %s occurs twice; merge its counts", b.Title())
 			}
 			e.Benchmarks = append(e.Benchmarks, b)
 		case len(e.Benchmarks) == 0 && isField && name == "traces":
 			if e.Traces, err = strconv.Atoi(value); err != nil || e.Traces < 1 {
-				return fail("the number of traces %q is no number above 0", value)
+				return nil, fail("the number of traces %q is no number above 0", value)
 			}
 		case len(e.Benchmarks) == 0 && isField && header[name] != nil:
 			*header[name] = value
 		case len(e.Benchmarks) == 0:
-			return fail("%.80q is no line of the header; write target, runtime, kernel, architecture, touchstone and traces before the first benchmark", row)
+			return nil, fail("%.80q is no line of the header; write target, runtime, kernel, architecture, touchstone and traces before the first benchmark", row)
 		default:
 			if problem := e.Benchmarks[len(e.Benchmarks)-1].table.read(row); problem != "" {
-				return fail("%s", problem)
+				return nil, fail("%s", problem)
 			}
 		}
 	}
 	number = 0
 	switch {
 	case e.Target == "" || e.Traces == 0:
-		return fail("the header needs the lines target and traces; record the file again with touchstone counts record")
+		return nil, fail("the header needs the lines target and traces; record the file again with touchstone counts record")
 	case len(e.Benchmarks) == 0:
-		return fail("the file has no benchmark; record it again with touchstone counts record")
+		return nil, fail("the file has no benchmark; record it again with touchstone counts record")
 	}
 	for i := range e.Benchmarks {
 		e.Benchmarks[i].table.addSums()

@@ -5,5 +5,5 @@ import "embed"
 
 // Builtin holds the plans of touchstone benchmark --plan, of touchstone reproduce, and of touchstone cluster run.
 //
-//go:embed cluster.yaml quick.yaml standard.yaml latency.yaml paper.yaml reproduce-*.yaml
+//go:embed cluster.yaml explain.yaml quick.yaml standard.yaml latency.yaml paper.yaml reproduce-*.yaml
 var Builtin embed.FS

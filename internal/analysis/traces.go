@@ -2,8 +2,10 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -95,6 +97,27 @@ type Range struct {
 	Least int64 `json:"least" schema:"minimum=0" doc:"Smallest count of a trace."`
 	Most  int64 `json:"most" schema:"minimum=0" doc:"Largest count of a trace."`
 }
+
+// IsOne reports whether all traces have the same count.
+func (r Range) IsOne() bool { return r.Least == r.Most }
+
+// String spells the range: "52", or "259–313".
+func (r Range) String() string {
+	if r.IsOne() {
+		return strconv.FormatInt(r.Least, 10)
+	}
+	return fmt.Sprintf("%d–%d", r.Least, r.Most)
+}
+
+// OutsideCalls is the name of the time outside of all calls of the engine, whose step is empty.
+const OutsideCalls = "(between calls)"
+
+// The groups of system calls that a report sums.
+var (
+	MountCalls = []string{"mount", "move_mount"}
+	SyncCalls  = []string{"fdatasync", "fsync", "msync", "sync", "sync_file_range", "syncfs"}
+	OpenCalls  = []string{"creat", "open", "openat", "openat2"}
+)
 
 // Traced lists the cells with counts: the benchmarks in the order of their first trace, and the targets in the order of the run.
 func (r *Run) Traced() []Traced {

@@ -13,9 +13,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/finding"
+	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
 
@@ -25,6 +27,9 @@ const (
 	abBudget    = 10 * time.Minute
 	abMargin    = "3%"
 )
+
+// firstCounts is the value of --first.
+const firstCounts = "counts"
 
 type abOptions struct {
 	benchmarkOptions
@@ -39,6 +44,8 @@ type abOptions struct {
 	repeats, blocks int
 	budget          time.Duration
 	emulated        bool
+	first           string   // --first
+	failOn          []string // --fail-on
 }
 
 func (a *App) abCommand() *cobra.Command {
@@ -68,12 +75,18 @@ benchmark decides. Several values share the probability of an error.
 The results are in FOLDER/touchstone.db, with a page for each run. The comparison is the
 page FOLDER/ab.html, and FOLDER/ab.json for programs.
 
+--first counts begins with three traced trials of each build, and shows which system calls
+changed in number. A difference must hold in ten further traces of each. Time is measured
+only where counts differ, or if --metric names a value. --fail-on counts:NAMES>NUMBER is a
+gate: B makes at most so many more of these calls. docs/trace.md explains both.
+
 -o junit writes a test case for each value: worse is a failure, and inconclusive an error,
 a warning or a skipped case by --inconclusive. The exit code stays.`,
 		Example: `  touchstone ab --a oci/runc=/usr/bin/runc --b oci/runc=./runc
   touchstone ab --a oci/crun=/old/crun --b oci/crun=/new/crun --margin 2% --budget 30m
   touchstone ab --a containerd/runc=/old --b containerd/runc=/new --filter operations
   touchstone ab --a oci/runc --b oci/crun --metric HostCPU --margin 10%
+  touchstone ab --a oci/runc=./old --b oci/runc=./new --first counts --fail-on 'counts:all>0'
   touchstone ab --a oci/runc=./old --b oci/runc=./new -o junit -O junit.xml --github-summary`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f := cmd.Flags()
@@ -108,6 +121,9 @@ a warning or a skipped case by --inconclusive. The exit code stays.`,
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	addRecorder(cmd, &opts.benchmarkOptions)
 	f.BoolVar(&opts.emulated, strings.TrimPrefix(finding.EmulatedVerdictsFlag, "--"), false, "answer questions about speed on an emulated CPU too")
+	f.StringVar(&opts.first, "first", "", "begin with `counts`, and measure time only where they differ")
+	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if counts of B exceed those of A, a `GATE` such as counts:mount,execve>0")
+	_ = cmd.RegisterFlagCompletionFunc("first", cobra.FixedCompletions([]string{firstCounts}, cobra.ShellCompDirectiveNoFileComp))
 	addSecretFile(cmd, &opts.secret)
 	addEngineFlags(cmd, o)
 	addFile(cmd, &opts.output)
@@ -172,7 +188,32 @@ func newAB(opts *abOptions) (*experiment.AB, error) {
 	if p, err = applied(p, runtimes, opts.overrides); err != nil {
 		return nil, usage(err)
 	}
-	return experiment.NewAB(p, builds, opts.metrics, float64(margin))
+	c, err := experiment.NewAB(p, builds, opts.metrics, float64(margin))
+	if err == nil {
+		c.Counting, err = opts.counting(builds)
+	}
+	return c, err
+}
+
+// counting reads the flags about counts.
+func (opts *abOptions) counting(builds [2]experiment.Build) (c experiment.Counting, err error) {
+	if opts.first != "" && opts.first != firstCounts {
+		return c, usage(fmt.Errorf("--first %s: only %s can come first", opts.first, firstCounts))
+	}
+	c.First, c.Wanted = opts.first == firstCounts, opts.metrics != nil
+	for _, text := range opts.failOn {
+		g, err := counts.ParseGate("--fail-on "+text, text)
+		if err != nil {
+			return c, usage(err)
+		}
+		c.Gates = append(c.Gates, g)
+	}
+	machine := host.Facts("/")
+	learned, err := learnedCounts(&machine)
+	if err == nil && builds[0].Target.String() == builds[1].Target.String() {
+		c.Learned = learned(builds[0].Target.String())
+	}
+	return c, err
 }
 
 // ab executes the runs of a comparison, and shows the answer.

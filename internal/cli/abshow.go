@@ -77,7 +77,13 @@ func abDocument(c *experiment.AB, failure error) *ab.Document {
 		series = ab.New(c.Design)
 	}
 	d := series.Document(abPage)
-	d.Tool, d.Code = tool(), abCode(c, series.Answer(), failure)
+	if d.Counts, d.Untimed = c.Counts, c.Untimed; d.Untimed {
+		d.Values, d.Answer = []ab.Outcome{}, stats.NotWorse
+	}
+	if d.Counts != nil {
+		d.Answer = stats.Overall([]stats.Answer{d.Answer, d.Counts.Outcome()})
+	}
+	d.Tool, d.Code = tool(), abCode(c, d.Answer, failure)
 	d.Budget, d.Spent = c.Budget.Seconds(), c.Spent.Seconds()
 	for _, b := range []*ab.Build{&d.A, &d.B} { // the calibration found the facts
 		if i := slices.IndexFunc(c.Pilot.Targets, func(t result.Target) bool { return t.Name == b.Target }); i >= 0 {

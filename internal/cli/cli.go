@@ -262,7 +262,7 @@ oci/runsc@platform=systrap.`,
 	addVerbs(
 		root,
 		a.profiled(a.benchmarkCommand()), a.profiled(a.abCommand()), a.profiled(a.reproduceCommand()), a.profiled(a.selfcheckCommand()), a.profiled(a.reportCommand()),
-		a.targetsCommand(), a.setupCommand(), a.doctorCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.compareCommand(), a.commentCommand(), a.adviseCommand(),
+		a.targetsCommand(), a.setupCommand(), a.doctorCommand(), a.hostCommand(), a.listCommand(), a.paperCommand(), a.compareCommand(), a.countsCommand(), a.commentCommand(), a.adviseCommand(), a.explainCommand(),
 		a.baselineCommand(), a.historyCommand(), a.uiCommand(), a.runsCommand(), a.indexCommand(), a.exportCommand(), a.importCommand(), a.imageCommand(), a.clusterCommand(), a.peerCommand(), a.cleanupCommand(), a.versionCommand(),
 		a.delayCommand(), a.agentCommand(),
 	)

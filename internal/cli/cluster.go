@@ -150,6 +150,9 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 	if f.Image == "" {
 		f.Image = defaultImage()
 	}
+	if _, err := parseReference(f.Image); err != nil {
+		return f, nil, usage(fmt.Errorf("--image: %w", err))
+	}
 	selection := cluster.Selection{Selector: o.selector, Names: o.nodes, PerKind: o.perKind}
 	if n := p.Nodes; o.selector == "" && o.nodes == nil {
 		selection.Selector, selection.Names = n.Selector, n.Names
@@ -181,6 +184,11 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 		f.Seed = *p.Seed
 	}
 	f.Plan = string(p.YAML())
+	for _, pattern := range p.Targets {
+		if exact, ok := pattern.Exact(); ok {
+			f.Targets = append(f.Targets, exact.String())
+		}
+	}
 	if count := len(f.Nodes); f.Parallel != 1 && count > 1 && !f.Privileged {
 		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", f.AtOnce()))
 	}
@@ -300,9 +308,13 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 	c := a.coordinator(client, db, f)
 	defer a.onAbandon(func() error { return a.abandonFleet(f, opts.clusterOptions) })()
 	a.line(fmt.Sprintf("cluster run %s: %s, namespace %s", f.ID, quantity.Counted(len(f.Nodes), "node"), f.Namespace))
-	if err := c.Create(ctx); err != nil {
+	hasObjects, err := f.Create(ctx, client, func(err error) { c.Observer.Note("", err.Error()) })
+	if err != nil {
 		f.Nodes = nil // without agents they are clean
-		return errors.Join(err, a.clean(client, &f))
+		if hasObjects {
+			err = errors.Join(err, a.clean(client, &f))
+		}
+		return err
 	}
 	return a.conductFleet(ctx, c, opts, db)
 }

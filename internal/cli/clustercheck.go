@@ -43,10 +43,13 @@ removes: a missing handler or image shows only there. --dry leaves that out and 
 				return err
 			}
 			if !dry && check.Passed() {
-				err = check.Try(ctx)
+				var hasObjects bool
+				hasObjects, err = check.Try(ctx)
 				bare := f
 				bare.Nodes = nil // they had no agents
-				err = orExit(a.clean(client, &bare), err)
+				if hasObjects {
+					err = orExit(a.clean(client, &bare), err)
+				}
 			}
 			a.clear()
 			if err != nil {

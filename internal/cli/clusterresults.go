@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
@@ -47,6 +49,7 @@ func placed(nodes []cluster.Node, outcomes []cluster.Outcome) []cluster.Node {
 func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []cluster.Outcome, opts *fleetOptions, db *store.Store) error {
 	var ids []string
 	failures, successes, rest := 0, 0, 0
+	works := map[string]bool{} // a target on at least one node
 	for _, o := range outcomes {
 		if o.Phase != cluster.Complete {
 			rest++
@@ -57,6 +60,9 @@ func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []clu
 		run, err := db.Outline(context.WithoutCancel(ctx), o.RunID)
 		if err != nil {
 			return err
+		}
+		for _, t := range run.Targets {
+			works[t.Name] = works[t.Name] || t.Unavailable == ""
 		}
 		for _, t := range run.Trials {
 			switch t.Status {
@@ -78,6 +84,10 @@ func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []clu
 			fmt.Fprintf(a.env.Stderr, "node %s: %s%s\n", o.Node, o.Phase, detail(o.State))
 		}
 	}
+	missing := lists.Filter(f.Targets, func(name string) bool { return len(ids) > 0 && !works[name] })
+	if len(missing) > 0 {
+		fmt.Fprintf(a.env.Stderr, "asked for, and measured on no node: %s; the report has the reasons\n", strings.Join(missing, ", "))
+	}
 	switch {
 	case ctx.Err() != nil:
 		return &exitError{code: ExitInterrupted}
@@ -86,6 +96,8 @@ func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []clu
 	case failures > 0:
 		fmt.Fprintf(a.env.Stderr, "%d trials failed or timed out; the report lists them with the reasons\n", failures)
 		return &exitError{code: ExitTrials}
+	case len(missing) > 0:
+		return &exitError{code: ExitNoTarget}
 	case rest > 0 || successes == 0:
 		return &exitError{code: ExitFailure}
 	}

@@ -122,7 +122,7 @@ func (a *App) printComparison(f format, c *compare.Comparison, isFull bool) erro
 		compare.Image
 	}{{"A", c.A}, {"B", c.B}} {
 		rows = append(rows, []string{
-			side.name, side.Name, dash(side.Platform), fmt.Sprint(side.Layers), fmt.Sprint(side.Files), quantity.Megabytes(side.Size, 1), dash(counts(side.ELF)), side.ID,
+			side.name, side.Name, dash(side.Platform), fmt.Sprint(side.Layers), fmt.Sprint(side.Files), quantity.Megabytes(side.Size, 1), dash(architectures(side.ELF)), side.ID,
 		})
 	}
 	if err := a.print(f, nil, []string{"", "IMAGE", "PLATFORM", "LAYERS", "FILES", "MB", "ELF FILES", "ID"}, rows); err != nil {
@@ -227,8 +227,8 @@ func valueOf(v compare.Version, aspect compare.Aspect) string {
 	return ""
 }
 
-// counts spells the numbers of ELF files by architecture.
-func counts(elf map[string]int) string {
+// architectures spells the numbers of ELF files by architecture.
+func architectures(elf map[string]int) string {
 	var parts []string
 	for _, arch := range slices.Sorted(maps.Keys(elf)) {
 		parts = append(parts, fmt.Sprintf("%d %s", elf[arch], arch))

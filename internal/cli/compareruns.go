@@ -18,9 +18,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/finding"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 )
@@ -71,10 +71,16 @@ slower (times and rates), more or less (amounts), or worse (every metric). If se
 gates select a metric, the one with the most exact selection counts. Gates with equal
 selections and different margins are an error. --gates reads gates from a file.
 
+A gate by counts is counts:NAMES>NUMBER or counts:NAMES>=NUMBER: no count of the names may
+exceed the count of A by the number. A name is a system call, a group (execs, forks,
+mounts, opens, syncs, threads), or all for every call. The runs need traces: record
+them with --trace 10. A count that varies from trace to trace decides nothing.
+
 The exit code is 4 if a metric is worse than its margin, 6 if none is and a gate is
 inconclusive, and 0 if all metrics of the gates are not worse by their margins.`,
 		Example: `  touchstone compare before.db after.db
   touchstone compare main latest --fail-on slower:3%
+  touchstone compare main latest --fail-on 'counts:mount,execve,fsync>0'
   touchstone compare 20261120-0930,20261120-0945 20261121-0930,20261121-0945
   touchstone compare base/ head/ --fail-on slower:3% --fail-on operations.*:CreateAndRun=slower:5%
   touchstone compare base/ head/ --gates gates.yaml -o junit -O junit.xml --github-summary`,
@@ -103,7 +109,7 @@ inconclusive, and 0 if all metrics of the gates are not worse by their margins.`
 	f.BoolVar(&opts.across, "across-machines", false, "compare runs of different machines")
 	f.StringSliceVar(&opts.allow, "allow-differences", nil, "`FACTS` that may differ: "+strings.Join(classNames(), ",")+" or all")
 	addEmulated(cmd, &opts.emulated)
-	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3%")
+	f.StringArrayVar(&opts.failOn, "fail-on", nil, "fail if B is worse by this `MARGIN`, as in slower:3% or counts:mount>0")
 	f.StringVar(&opts.gates, "gates", "", "read gates from this YAML `FILE`")
 	addSummary(cmd, &opts.writeToSummary)
 	addInconclusive(cmd, &opts.inconclusive)
@@ -133,7 +139,7 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 	if err != nil {
 		return err
 	}
-	if opts.format == formatJUnit && len(o.Gates) == 0 {
+	if opts.format == formatJUnit && len(o.Gates)+len(o.CountGates) == 0 {
 		return usage(errors.New("-o junit writes the gates as test cases: give some with --fail-on or --gates"))
 	}
 	r := runReader{app: a, ctx: ctx, dir: opts.dir}
@@ -143,6 +149,9 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 	}
 	sideB, err := r.side(opts.b)
 	if err != nil {
+		return err
+	}
+	if o.Learned, err = learnedCounts(&sideA.Runs[0].Host); err != nil {
 		return err
 	}
 	c, err := sides.New(sideA, sideB, o)
@@ -164,8 +173,7 @@ func (a *App) compareRuns(ctx context.Context, opts compareOptions) error {
 
 // gateExit ends the program with the answer of the gates. The table has the answer itself.
 func (a *App) gateExit(c *sides.Comparison) error {
-	codes := map[stats.Answer]int{stats.Worse: ExitWorse, stats.Inconclusive: ExitInconclusive}
-	code := codes[c.Outcome()]
+	code := answerCode(c.Outcome())
 	if code == ExitOK {
 		return nil
 	}
@@ -187,6 +195,14 @@ func (opts *compareOptions) options() (sides.Options, error) {
 		}
 	}
 	for _, text := range opts.failOn {
+		if strings.HasPrefix(text, counts.Prefix) {
+			g, err := counts.ParseGate("--fail-on "+text, text)
+			if err != nil {
+				return o, err
+			}
+			o.CountGates = append(o.CountGates, g)
+			continue
+		}
 		g, err := sides.ParseGate(text)
 		if err != nil {
 			return o, err
@@ -198,11 +214,11 @@ func (opts *compareOptions) options() (sides.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("read gates: %w", err)
 		}
-		gates, err := sides.ReadGates(opts.gates, text)
+		gates, countGates, err := sides.ReadGates(opts.gates, text)
 		if err != nil {
 			return o, err
 		}
-		o.Gates = append(o.Gates, gates...)
+		o.Gates, o.CountGates = append(o.Gates, gates...), append(o.CountGates, countGates...)
 	}
 	return o, sides.Contradictions(o.Gates)
 }

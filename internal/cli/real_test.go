@@ -64,7 +64,8 @@ func TestRealInterrupt(t *testing.T) {
 	}
 }
 
-// TestRealInterruptTwice: a second interrupt ends the run during a clean-up that hangs.
+// TestRealInterruptTwice: a second interrupt ends the run during a clean-up that hangs. The clean-up starts no further program then: the next
+// one would hang too, and stay.
 //
 // Invariant no-leftovers.
 func TestRealInterruptTwice(t *testing.T) {
@@ -73,6 +74,7 @@ func TestRealInterruptTwice(t *testing.T) {
 	w, dir, args := realRun(t)
 	w.on("start-3", "hold")
 	w.on("kill-2", "hold")
+	w.on("delete-3", "hold")
 	p := start(t, dir, args...)
 	w.reached(p)
 	p.signal(syscall.SIGINT)

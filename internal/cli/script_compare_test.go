@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -44,6 +45,36 @@ func scaled(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	var b bytes.Buffer
 	ts.Check(result.Encode(&b, export))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
+}
+
+// counted FROM TO N CALL=COUNT... copies an export and adds N traces to each run, of its first cell. The runtime makes the calls at create. COUNT+ is the
+// count of a call with one more in each trace.
+func counted(ts *testscript.TestScript, _ bool, args []string) {
+	document, err := result.Decode(bytes.NewReader([]byte(ts.ReadFile(args[0]))))
+	ts.Check(err)
+	traces, err := strconv.Atoi(args[2])
+	ts.Check(err)
+	for i := range document.Runs {
+		run := &document.Runs[i]
+		for n := range traces {
+			calls := map[string]int64{}
+			for _, text := range args[3:] {
+				name, number, _ := strings.Cut(text, "=")
+				number, isVarying := strings.CutSuffix(number, "+")
+				if calls[name], err = strconv.ParseInt(number, 10, 64); isVarying {
+					calls[name] += int64(n)
+				}
+				ts.Check(err)
+			}
+			run.Traces = append(run.Traces, result.Trace{
+				Seq: n + 1, Cell: run.Trials[0].Cell, Status: result.OK, Started: run.Started,
+				Counts: []result.TraceCounts{{Step: "create", Component: "runtime", Calls: calls}},
+			})
+		}
+	}
+	var b bytes.Buffer
+	ts.Check(result.Encode(&b, document))
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), b.Bytes(), 0o600))
 }
 

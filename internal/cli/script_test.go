@@ -91,7 +91,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "sql": execute, "trials": trials, "same": same, "elsewhere": elsewhere, "replace": replace,
-			"layout": addImage, "saved": saveImage, "scaled": scaled, "negative": negative, "fits": fits, "private": private, "fleet": exportFleet,
+			"layout": addImage, "saved": saveImage, "scaled": scaled, "counted": counted, "negative": negative, "fits": fits, "private": private, "fleet": exportFleet,
 		},
 	})
 }

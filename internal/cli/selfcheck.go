@@ -34,6 +34,8 @@ measurements on this machine can show:
   - the part of Touchstone itself in each operation
   - the smallest delay that the verdict of a comparison of two targets shows in 1, 5
     and 20 minutes, in any part of the distribution, with a probability of 80 %
+  - the system calls whose counts vary from trace to trace; gates by counts leave
+    them out
 
 A small program of Touchstone adds the delays before it executes the runtime. The
 runtime without delays goes through the same program.

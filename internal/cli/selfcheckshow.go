@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
@@ -30,7 +31,7 @@ func (a *App) concludeSelfcheck(c *experiment.Selfcheck, opts selfcheckOptions) 
 	d := selfcheck.Record{
 		Kind: selfcheck.DocumentKind, Version: selfcheck.SchemaVersion, Tool: tool(), Date: time.Now().UTC().Truncate(time.Second), Host: c.Pilot.Host,
 		Target: c.Target.String(), Binary: c.Binary, Runtime: c.Pilot.Targets[0].Version, Blocks: c.Blocks, Spent: c.Spent.Seconds(), Runs: []string{},
-		Check: c.Check(),
+		Counts: c.Counts, Check: c.Check(),
 	}
 	d.Host.Selfcheck = nil
 	for _, r := range c.Runs {
@@ -151,6 +152,23 @@ func (a *App) lastSelfcheck(p plan.Plan) *result.Selfcheck {
 		}
 	}
 	return nil
+}
+
+// learnedCounts returns a function for the counts of a target that the newest selfcheck of a machine has seen to vary. It returns nil for a
+// target without such a selfcheck.
+func learnedCounts(machine *result.Host) (func(target string) *counts.Learned, error) {
+	list, _, err := readSelfchecks()
+	if err != nil {
+		return nil, err
+	}
+	return func(target string) *counts.Learned {
+		for _, d := range slices.Backward(list) {
+			if d.Target == target && d.Counts != nil && d.Host.SameMachine(machine) {
+				return d.Counts
+			}
+		}
+		return nil
+	}, nil
 }
 
 // showSelfchecks prints the stored selfchecks.

@@ -354,22 +354,19 @@ func (c *Checker) admission(ctx context.Context) error {
 // tryLimit is the longest time for one pod of a class, with the pull of the image.
 const tryLimit = 5 * time.Minute
 
-// Try starts one pod of each class on each node, or a privileged one, in the objects of the fleet, which the caller removes.
-func (c *Checker) Try(ctx context.Context) error {
-	coordinator := Coordinator{Client: c.Client, Fleet: c.Fleet}
-	for _, object := range c.Fleet.Base() {
-		if err := kube.Retry(ctx, nil, func(ctx context.Context) error { return create(ctx, c.Client, object) }); err != nil {
-			return c.Client.Explain(err)
-		}
+// Try starts one pod of each class on each node, or a privileged one, in the objects of the fleet, which the caller removes if there may be some.
+func (c *Checker) Try(ctx context.Context) (hasObjects bool, err error) {
+	if hasObjects, err = c.Fleet.Create(ctx, c.Client, nil); err != nil {
+		return hasObjects, err
 	}
-	coordinator.roster = newRoster(func(error) {})
+	r := newRoster(func(error) {})
 	watch, end := context.WithCancel(ctx)
 	defer end()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer end()
 	group.Go(func() {
-		_ = kube.Follow(watch, c.Client.Pods(c.Fleet.Namespace), metav1.ListOptions{LabelSelector: engine.Label + "=" + c.Fleet.ID}, coordinator.roster)
+		_ = kube.Follow(watch, c.Client.Pods(c.Fleet.Namespace), metav1.ListOptions{LabelSelector: engine.Label + "=" + c.Fleet.ID}, r)
 	})
 	attempts := []attempt{{"the agent", "", []string{Program, "version"}}}
 	kind := "the agent's, and one of each class, on each node"
@@ -387,36 +384,62 @@ func (c *Checker) Try(ctx context.Context) error {
 	places := make(chan struct{}, maxTries)
 	var tries sync.WaitGroup
 	successes := 0
-	var obstacles []Finding
+	var problems []problem
 	for _, node := range c.Fleet.Nodes {
 		for i, attempt := range attempts {
 			tries.Go(func() {
 				places <- struct{}{}
 				defer func() { <-places }()
 				c.Step(fmt.Sprintf("starting a pod of %s on %s", attempt.what, node.Name))
-				obstacle, isDone := c.try(ctx, coordinator.roster, node, attempt, i)
+				p, isDone := c.try(ctx, r, node, attempt, i)
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				if isDone {
 					successes++
 				}
-				if obstacle != nil {
-					obstacles = append(obstacles, *obstacle)
+				if p != nil {
+					problems = append(problems, *p)
 				}
 			})
 		}
 	}
 	tries.Wait()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return true, context.Cause(ctx)
 	}
-	for _, f := range joined(obstacles) {
+	for _, f := range joined(c.judge(problems)) {
 		c.report(f.Level, f.What, f.Text, f.Remedy)
 	}
-	if len(obstacles) == 0 {
+	if len(problems) == 0 {
 		c.report(Fine, "pods", fmt.Sprintf("all %d ran: %s", successes, kind), "")
 	}
-	return nil
+	return true, nil
+}
+
+// problem is the failure of an attempt on a node.
+type problem struct {
+	attempt, node, text, remedy string
+	// lacksHandler is set if the node does not have the handler of the class.
+	lacksHandler bool
+}
+
+// judge makes findings of problems. A handler that other nodes have is no obstacle: a run skips the trials of its class on this node.
+func (c *Checker) judge(problems []problem) []Finding {
+	gaps := map[string]int{}
+	for _, p := range problems {
+		if p.lacksHandler {
+			gaps[p.attempt]++
+		}
+	}
+	var findings []Finding
+	for _, p := range problems {
+		f := Finding{Obstacle, fmt.Sprintf("%s on %s", p.attempt, p.node), p.text, p.remedy}
+		if p.lacksHandler && gaps[p.attempt] < len(c.Fleet.Nodes) {
+			f.Level = Caution
+		}
+		findings = append(findings, f)
+	}
+	return findings
 }
 
 // joined makes one finding of those with the same text and the same remedy, in the order of their objects.
@@ -460,8 +483,8 @@ func (c *Checker) targets() []target.Target {
 	return targets
 }
 
-// try runs a program in a pod. It returns an obstacle if the pod does not run, and nil if ctx ends.
-func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, number int) (obstacle *Finding, isDone bool) {
+// try runs a program in a pod. It returns a problem if the pod does not run, and nil if ctx ends.
+func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, number int) (failed *problem, isDone bool) {
 	pod := c.Fleet.plain(node, fmt.Sprintf("%s%s-try-%d", engine.Prefix, c.Fleet.RunID(node.Name), number), a.program)
 	if a.class != "" {
 		pod.Spec.RuntimeClassName = &a.class
@@ -469,8 +492,8 @@ func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, numb
 	if c.Fleet.Privileged {
 		pod = c.Fleet.cleaner(node)
 	}
-	fail := func(reason, remedy string) (*Finding, bool) {
-		return &Finding{Obstacle, fmt.Sprintf("%s on %s", a.what, node.Name), reason, remedy}, false
+	fail := func(reason, remedy string) (*problem, bool) {
+		return &problem{attempt: a.what, node: node.Name, text: reason, remedy: remedy}, false
 	}
 	if _, err := c.Client.Pods(c.Fleet.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		return fail(c.Client.Explain(err).Error(), "")
@@ -490,7 +513,7 @@ func (c *Checker) try(ctx context.Context, r *roster, node Node, a attempt, numb
 			}
 		}
 		if reason := c.sandboxProblem(limit, pod.Name); reason != "" {
-			return fail(reason, "configure the handler of the class on the node, or choose other nodes or targets")
+			return &problem{a.what, node.Name, reason, "configure the handler of the class on the node, or choose other nodes or targets", true}, false
 		}
 		if limit.Err() != nil {
 			if ctx.Err() != nil {

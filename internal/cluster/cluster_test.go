@@ -130,6 +130,12 @@ func newBench(t *testing.T, f cluster.Fleet) *bench {
 	return b
 }
 
+// Create creates the objects of the fleet.
+func (b *bench) Create(ctx context.Context) error {
+	_, err := b.Fleet.Create(ctx, b.Client, nil)
+	return err
+}
+
 func (b *bench) path(pod string) string {
 	return "/api/v1/namespaces/" + b.Fleet.Namespace + "/pods/" + pod
 }
@@ -398,12 +404,61 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
+// waiting lets the container of a pod wait for a reason.
+func waiting(reason string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		w := &corev1.ContainerStateWaiting{Reason: reason, Message: "by " + reason}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Image: "i", State: corev1.ContainerState{Waiting: w}}}
+	}
+}
+
+// script is an observer that changes the agent's pod after each state of the node from the first with a text on.
+type script struct {
+	watcher
+	texts []string
+	step  func(number int)
+}
+
+func (s *script) Changed(_ string, state cluster.State) {
+	if state.Text != "" || len(s.texts) > 0 {
+		s.texts = append(s.texts, state.Text)
+		s.step(len(s.texts))
+	}
+}
+
+// A kubelet repeats a pull that has failed. The node ends after the limit, with the remedy. The time before a pull that began does not count.
+func TestPullLimit(t *testing.T) {
+	f := fleet(1)
+	b := newBench(t, f)
+	b.onStart(t, waiting("ErrImagePull"))
+	var minutes atomic.Int64
+	b.Now = func() time.Time { return time.Unix(1_900_000_000, 0).Add(time.Duration(minutes.Load()) * time.Minute) }
+	reasons := []string{"ContainerCreating", "ErrImagePull", "ImagePullBackOff", "ErrImagePull"}
+	observer := &script{}
+	observer.step = func(number int) {
+		minutes.Add(2)
+		if number <= len(reasons) {
+			b.play(t, b.path(f.AgentName("n1")), waiting(reasons[number-1]))
+		}
+	}
+	b.Observer = observer
+	must.Do(t, b.Create(limited(t)))
+	outcomes, err := b.Run(limited(t))
+	must.Do(t, err)
+	problem := func(reason string) string {
+		return "its kubelet cannot pull the image i: by " + reason + "; push it with touchstone cluster image push, or load it on the node"
+	}
+	want := []string{problem("ErrImagePull"), "", problem("ErrImagePull"), problem("ImagePullBackOff"), problem("ErrImagePull"), "no pull succeeded in 3m0s: " + problem("ErrImagePull")}
+	if outcomes[0].Phase != cluster.Failed || !slices.Equal(observer.texts, want) {
+		t.Errorf("%+v after\n%s\nwant\n%s", outcomes, strings.Join(observer.texts, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // An agent that cannot start ends its node with the reason.
 func TestStartProblems(t *testing.T) {
 	for reason, play := range map[string]func(*corev1.Pod){
-		"ErrImageNeverPull: no image": func(p *corev1.Pod) {
-			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImageNeverPull", Message: "no image"}}}}
-		},
+		"its node does not have the image i, and may not pull it: by ErrImageNeverPull; load it on the node": waiting("ErrImageNeverPull"),
+		"the name of the image is not valid: by InvalidImageName; give another one to --image":               waiting("InvalidImageName"),
 		"ended 3 times without a record: Error, exit code 1: exec format error": func(p *corev1.Pod) {
 			running(p)
 			end := &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1, Message: "exec format error"}
@@ -431,11 +486,32 @@ func TestDeniedHalfway(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.Create(limited(t)); err == nil || !strings.Contains(err.Error(), `create role binding "touchstone-`) || !strings.Contains(err.Error(), "touchstone cluster check") {
-		t.Errorf("created: %v", err)
+	hasObjects, err := f.Create(limited(t), b.Client, nil)
+	if err == nil || !hasObjects || !strings.Contains(err.Error(), `create role binding "touchstone-`) || !strings.Contains(err.Error(), "touchstone cluster check") {
+		t.Errorf("created: %t, %v", hasObjects, err)
 	}
 	if _, err := cluster.Clean(limited(t), b.Client, &f); err != nil || len(b.server.Paths()) > 0 {
 		t.Errorf("left %v: %v", b.server.Paths(), err)
+	}
+}
+
+// An account that may make no namespace gets the remedy, and leaves nothing to remove. After a request without an answer an object may exist.
+func TestDeniedNamespace(t *testing.T) {
+	f := fleet(1)
+	s := kubetest.New(t)
+	requests, losses := 0, 0
+	s.Fault = func(string, string) *metav1.Status {
+		if requests++; requests <= losses {
+			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
+		}
+		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+	}
+	for _, losses = range []int{0, 1} {
+		requests = 0
+		hasObjects, err := f.Create(limited(t), s.Client(t), nil)
+		if err == nil || hasObjects != (losses > 0) || !strings.Contains(err.Error(), "name an existing namespace with --namespace") {
+			t.Errorf("after %d requests without an answer: %t, %v", losses, hasObjects, err)
+		}
 	}
 }
 
@@ -742,6 +818,39 @@ func TestFind(t *testing.T) {
 	want, _ := json.Marshal(f)
 	if string(got) != string(want) {
 		t.Errorf("found %s, want %s", got, want)
+	}
+}
+
+// A handler that no chosen node has is an obstacle, as a run without any trial of its class fails. A handler that some nodes have is a note.
+func TestMissingHandler(t *testing.T) {
+	for gaps, want := range map[int]string{1: "note class gvisor on n1", 2: "obstacle class gvisor on n1, class gvisor on n2"} {
+		f := fleet(2)
+		f.Plan = "version: 1\ntargets: [k8s, k8s/gvisor]\nbenchmarks: [pods.start]\n"
+		s := kubetest.New(t)
+		s.Created = func(path string) {
+			var pod corev1.Pod
+			if !s.Read(t, path, &pod) || pod.Kind != "Pod" {
+				return
+			}
+			node := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+			if pod.Spec.RuntimeClassName == nil || gaps == 1 && node == "n2" {
+				pod.Status.Phase = corev1.PodSucceeded
+				s.Set(t, path, &pod)
+				return
+			}
+			s.Set(t, "/api/v1/namespaces/"+f.Namespace+"/events/"+pod.Name, &corev1.Event{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: f.Namespace}, InvolvedObject: corev1.ObjectReference{Name: pod.Name},
+				Reason: "FailedCreatePodSandBox", Message: `no runtime for "runsc" is configured`,
+			})
+		}
+		var findings []string
+		c := cluster.Checker{Client: s.Client(t), Fleet: f, Report: func(x cluster.Finding) { findings = append(findings, string(x.Level)+" "+x.String()) }, Step: func(string) {}}
+		hasObjects, err := c.Try(limited(t))
+		must.Do(t, err)
+		if want += `: no runtime for "runsc" is configured; configure the handler of the class`; !hasObjects || len(findings) != 1 || !strings.HasPrefix(findings[0], want) || c.Passed() != (gaps == 1) {
+			t.Errorf("%d nodes without the handler: passed %t, findings %q, want %q", gaps, c.Passed(), findings, want)
+		}
 	}
 }
 

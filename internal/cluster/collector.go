@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,9 @@ import (
 const (
 	// startLimit is the longest time from the creation of an agent's pod to the start of its program. A pull of the image is part of it.
 	startLimit = 10 * time.Minute
+	// pullLimit is the longest time without the agent's image, from the first pull that failed. An overloaded registry, or an image that is loaded late,
+	// needs another attempt. A kubelet makes its first five within 150 s, the sixth after 310 s, and all later ones 300 s apart.
+	pullLimit = 3 * time.Minute
 	// silenceLimit is the longest time without a record in a log that is followed. Then the log is opened again, because the connection may be dead.
 	// Records are taken once, so this costs only the time to read the log.
 	silenceLimit = 2 * time.Minute
@@ -118,6 +122,7 @@ func (n *collector) run(ctx context.Context) error {
 func (n *collector) awaitStart(ctx context.Context) (done bool, err error) {
 	limit, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
+	var pullTime time.Time // the time of the first failed pull; zero without one
 	for ctx.Err() == nil {
 		pod, change := n.roster.pod(n.pod)
 		if pod == nil || started(pod) {
@@ -125,16 +130,30 @@ func (n *collector) awaitStart(ctx context.Context) (done bool, err error) {
 		}
 		reason, final := startProblem(pod)
 		n.change(State{Phase: Starting, Text: reason})
+		pullRest := startLimit
+		switch {
+		case !strings.HasPrefix(reason, imageProblem):
+			pullTime = time.Time{}
+		case pullTime.IsZero():
+			pullTime = n.Now()
+			fallthrough
+		default:
+			pullRest = pullLimit - n.Now().Sub(pullTime)
+		}
 		switch {
 		case n.isStopping():
 			return true, n.giveUp(ctx, "it was stopped before its agent started")
 		case final:
 			return true, n.giveUp(ctx, reason)
+		case pullRest <= 0:
+			return true, n.giveUp(ctx, fmt.Sprintf("no pull succeeded in %v: %s", pullLimit, reason))
 		case limit.Err() != nil:
 			hint := "no reason is known; kubectl describe pod " + pod.Name + " shows the events"
 			return true, n.giveUp(ctx, fmt.Sprintf("its agent did not start in %v: %s", startLimit, cmp.Or(reason, hint)))
 		}
-		await(limit, change)
+		pause, stop := context.WithTimeout(limit, pullRest)
+		await(pause, change)
+		stop()
 	}
 	return false, nil
 }

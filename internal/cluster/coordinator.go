@@ -128,15 +128,26 @@ type Outcome struct {
 	Placed bool
 }
 
-// Create creates the objects of the fleet, but no agent. After an error some of them may exist; Clean removes them.
-func (c *Coordinator) Create(ctx context.Context) error {
-	for _, object := range c.Fleet.Base() {
-		err := kube.Retry(ctx, c.note, func(ctx context.Context) error { return create(ctx, c.Client, object) })
-		if err != nil {
-			return c.Client.Explain(err)
+// Create creates the objects of the fleet, but no agent. After an error, hasObjects reports whether some of them may exist: Clean removes them. report
+// receives the errors of requests that are repeated; it may be nil.
+func (f *Fleet) Create(ctx context.Context, client *kube.Client, report func(error)) (hasObjects bool, err error) {
+	for _, object := range f.Base() {
+		attempts := 0
+		err := kube.Retry(ctx, report, func(ctx context.Context) error {
+			attempts++
+			return create(ctx, client, object)
+		})
+		if err == nil {
+			hasObjects = true
+			continue
 		}
+		if _, isNamespace := object.(*corev1.Namespace); isNamespace && apierrors.IsForbidden(err) {
+			err = &kube.Error{Err: err, Advice: "name an existing namespace with --namespace; touchstone cluster check lists the rights that are needed in it"}
+		}
+		isRefusal := attempts == 1 && !kube.IsTransient(err) && ctx.Err() == nil
+		return hasObjects || !isRefusal, client.Explain(err)
 	}
-	return nil
+	return hasObjects, nil
 }
 
 func (c *Coordinator) note(err error) { c.Observer.Note("", err.Error()) }

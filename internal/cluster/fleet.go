@@ -50,6 +50,8 @@ type Fleet struct {
 	Events bool `json:"events"`
 	// Privileged is set if the agents are root on their nodes and measure them like machines, without pods.
 	Privileged bool `json:"privileged,omitempty"`
+	// Targets are the targets that the plan names. If one of them works on no node, the run has failed.
+	Targets []string `json:"targets,omitempty"`
 	// Handlers are the handlers of the RuntimeClasses of the plan.
 	Handlers map[string]string `json:"handlers,omitempty"`
 	// Caveats are facts about the run that the reports of all nodes mention.

@@ -49,6 +49,8 @@ const (
 	PodVariable  = "TOUCHSTONE_POD"
 	UIDVariable  = "TOUCHSTONE_POD_UID"
 	FactVariable = "TOUCHSTONE_NODE_FACTS"
+	// ImageVariable is the image of a privileged agent as JSON, for its program on the node. It is in no pod.
+	ImageVariable = "TOUCHSTONE_AGENT_IMAGE"
 	// EarlierFile is the part of the run that an earlier agent of the node has measured, gzipped; it exists only for the successor of a lost agent.
 	EarlierDir  = "/etc/touchstone-earlier"
 	EarlierFile = "run.json.gz"

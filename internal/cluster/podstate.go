@@ -43,9 +43,13 @@ func startProblem(pod *corev1.Pod) (reason string, final bool) {
 		}
 		switch w.Reason {
 		case "", "ContainerCreating", "PodInitializing":
-		case "ErrImagePull", "ImagePullBackOff":
+		case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
 			return imageProblem + fmt.Sprintf(" %s: %s; push it with touchstone cluster image push, or load it on the node", s.Image, w.Message), false
-		case "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError":
+		case "ErrImageNeverPull":
+			return fmt.Sprintf("its node does not have the image %s, and may not pull it: %s; load it on the node", s.Image, w.Message), true
+		case "InvalidImageName":
+			return fmt.Sprintf("the name of the image is not valid: %s; give another one to --image", w.Message), true
+		case "CreateContainerConfigError":
 			return fmt.Sprintf("%s: %s", w.Reason, w.Message), true
 		default:
 			return fmt.Sprintf("%s: %s", w.Reason, w.Message), false

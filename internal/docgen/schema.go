@@ -18,6 +18,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	"github.com/touchstone-bench/touchstone/internal/answer/counts"
+	"github.com/touchstone-bench/touchstone/internal/answer/explain"
 	"github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
@@ -72,6 +74,11 @@ func answers() []answer {
 			[]reflect.Type{reflect.TypeFor[ab.Document]()},
 		},
 		{
+			"counts", "counts:1", "Counts against a file, touchstone counts check -o json", "The numbers of system calls of a target, compared with a file of expected counts." + laterFields,
+			counts.Kind,
+			[]reflect.Type{reflect.TypeFor[counts.Data]()},
+		},
+		{
 			"history", "history:1", "History of a metric, touchstone history -o json", "The values of a metric over runs, by cell and machine. Values are in the unit of the metric.",
 			history.Kind,
 			[]reflect.Type{reflect.TypeFor[history.Data]()},
@@ -80,6 +87,11 @@ func answers() []answer {
 			"advice", "advice:1", "Advice for a use, touchstone advise -o json", "A ranking of targets for a use, with its evidence. A number that does not exist is null or absent.",
 			advise.Kind,
 			[]reflect.Type{reflect.TypeFor[advise.Data]()},
+		},
+		{
+			"explanation", "explanation:1", "Explanation of a difference, touchstone explain -o json", "The causes of the differences between two targets of a run. Times are in seconds. A number that does not exist is null or absent.",
+			explain.Kind,
+			[]reflect.Type{reflect.TypeFor[explain.Data]()},
 		},
 		{
 			"selfcheck", "selfcheck:1", "Selfcheck, touchstone selfcheck -o json", "A selfcheck, or with --show the list of all stored ones. Times are in seconds.",

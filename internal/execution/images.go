@@ -53,8 +53,8 @@ func (e *Execution) images(ctx context.Context) (map[bench.Image]runner.Image, [
 	case e.isFake:
 		return fakeFiles(names), nil, nil
 	case e.session == nil:
-		facts, err := e.podFacts(ctx)
-		return e.podImages(names), facts, err
+		pod, err := PodImage(ctx, e.Pods)
+		return e.podImages(names), []result.Image{pod}, err
 	}
 	probe := runner.Image{Rootfs: e.session.Rootfs, Ref: e.session.Registry.Probe()}
 	if len(names) == 0 || !slices.ContainsFunc(e.targets, available) {

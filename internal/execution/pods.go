@@ -82,14 +82,14 @@ func (noRegistry) Served(string) (transfer, size int64) { return 0, 0 }
 
 func (noRegistry) Forget(string) {}
 
-// podFacts are the facts of the image of all pods. A run does without the digest if the API server refuses it.
-func (e *Execution) podFacts(ctx context.Context) ([]result.Image, error) {
-	image := result.Image{Name: e.Pods.Image}
+// PodImage is the fact of the image of all pods. A run does without the digest if the API server refuses it.
+func PodImage(ctx context.Context, pods *k8s.Config) (result.Image, error) {
+	image := result.Image{Name: pods.Image}
 	var err error
-	if image.Digest, err = e.Pods.ImageDigest(ctx); err != nil {
+	if image.Digest, err = pods.ImageDigest(ctx); err != nil {
 		image.Unavailable = result.ConditionText(fmt.Sprintf("its digest is not known: %v", err))
 	}
-	return []result.Image{image}, ctx.Err()
+	return image, ctx.Err()
 }
 
 // podImages are the images of benchmarks in a cluster: one image for all, which the nodes have.

@@ -136,6 +136,9 @@ func (s *Session) Abandon() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit)
 	defer cancel()
+	if s.Launcher != nil {
+		s.Launcher.Halt() // the clean-up under way would start programs outside the cgroups
+	}
 	if s.Launcher != nil && s.Cgroups != nil {
 		// The launcher's thread must leave the cgroups before they are removed. It may be blocked.
 		left := make(chan struct{})

@@ -3,7 +3,6 @@ package execution
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -11,6 +10,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/trace"
 )
+
+// NotTraced begins the caveat of a run without the traces of its plan. The reason follows.
+const NotTraced = "no trial was traced: "
 
 // tracing configures the traces of benchmarks that need them, and those that the plan adds. A machine that cannot trace has none of the latter, and
 // untraced is the reason.
@@ -39,7 +41,7 @@ func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing 
 		err = trace.Check()
 	}
 	if err != nil {
-		e.untraced = []string{fmt.Sprintf("no trial was traced: %v", err)}
+		e.untraced = []string{NotTraced + err.Error()}
 		e.report(Note, e.untraced[0])
 		config.Count = 0
 	}

@@ -11,10 +11,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/execution"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 )
@@ -38,7 +40,12 @@ type AB struct {
 	Runs, Blocks int
 	// Emulated is set if questions about speed have answers on an emulated CPU too.
 	Emulated bool
+	Counting Counting
 
+	// Counts are the compared counts; nil if only times are compared.
+	Counts *counts.Comparison
+	// Untimed is set if the counts gave the answer, and no time was measured.
+	Untimed bool
 	// Comparison is the state of the comparison; nil if the runs ended within the calibration.
 	Comparison *ab.Series
 	// Pilot is the run of the calibration.
@@ -47,6 +54,8 @@ type AB struct {
 	NoRatio bool
 
 	plan   plan.Plan
+	keys   []analysis.Key   // of the benchmarks
+	traced int              // the number of runs for counts
 	source *analysis.Source // of the last run
 }
 
@@ -71,7 +80,8 @@ func NewAB(p plan.Plan, builds [2]Build, metrics []string, margin float64) (*AB,
 	if err != nil {
 		return nil, err
 	}
-	return &AB{plan: p, Design: ab.Design{
+	keys := lists.Convert(work, func(w *plan.Work) analysis.Key { return analysis.Key{Name: w.Benchmark.Name, Params: w.Key()} })
+	return &AB{plan: p, keys: keys, Design: ab.Design{
 		A: target.Target(p.Targets[0]).String(), B: target.Target(p.Targets[1]).String(), Margin: margin, Values: values,
 	}}, nil
 }
@@ -138,12 +148,19 @@ func selectValues(work []plan.Work, names []string) ([]ab.Value, error) {
 	return values, nil
 }
 
-// Run executes the calibration and the runs.
+// Run executes the runs for counts if there are any, the calibration and the runs for times.
 func (c *AB) Run(ctx context.Context) error {
 	c.record = func(run Run) error {
 		options := analysis.Options{EmulatedVerdicts: c.Emulated}
 		c.source = analysis.NewSource(&run.Run, options)
 		return c.Publish(report.New([]result.Run{run.Run}, options))
+	}
+	isTimed, err := c.count(ctx)
+	if err != nil || c.End == Interrupted {
+		return err
+	}
+	if c.Untimed = !isTimed; c.Untimed {
+		return nil
 	}
 	pace, err := c.calibrate(ctx)
 	if err != nil || c.End == Interrupted || c.NoRatio {
@@ -223,12 +240,12 @@ func (c *AB) tried(v ab.Value) bool {
 	return true
 }
 
-// request returns the next run. The first one is the calibration. Each run has a session of its own, so its directories, cgroups and private
+// request returns the next run. The first one after those for counts is the calibration. Each run has a session of its own, so its directories, cgroups and private
 // daemons are new. Every second run opens B first.
 func (c *AB) request(blocks int) Request {
 	n, p := c.executed, c.plan
 	p.Blocks = blocks
-	if n == 0 {
+	if n == c.traced {
 		p.Name = "ab calibration"
 	}
 	if p.Seed != nil {

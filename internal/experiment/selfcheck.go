@@ -9,12 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/engine/engines"
 	"github.com/touchstone-bench/touchstone/internal/engine/fake"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -26,6 +28,9 @@ import (
 const (
 	selfcheckRuns  = 5
 	selfcheckPilot = 10 // blocks of the calibration
+	// selfcheckTraces is the number of traces of each of the two equal targets. A count that varies in one trace of ten escapes 20 traces with a probability
+	// of 12 %.
+	selfcheckTraces = 10
 	// SelfcheckBudget is a budget that is long enough for most machines.
 	SelfcheckBudget = 5 * time.Minute
 )
@@ -50,6 +55,8 @@ type Selfcheck struct {
 	// Runs have at least one measured trial that is ok, and Blocks measured blocks each.
 	Runs   []result.Run
 	Blocks int
+	// Counts is the knowledge about the counts of the runtime; nil if the machine cannot trace.
+	Counts *counts.Learned
 
 	plan       plan.Plan
 	dir        *workdir.Dir // of the adapters; nil without them
@@ -199,6 +206,32 @@ func (c *Selfcheck) request(name string, blocks int) Request {
 	return Request{Plan: p}
 }
 
+// learn traces the runtime against itself. Fake targets have no counts.
+func (c *Selfcheck) learn(ctx context.Context) error {
+	if c.Target.Engine == fake.Name {
+		return nil
+	}
+	r := c.request("selfcheck counts", 1)
+	r.Plan.Warmup, r.Plan.Trace = 0, selfcheckTraces
+	run, err := c.execute(ctx, r)
+	if err != nil || c.End == Interrupted {
+		return err
+	}
+	var cells []counts.Cell
+	traced := counts.Collect([]result.Run{run.Run})
+	for _, base := range traced {
+		place := slices.IndexFunc(traced, func(t counts.Traced) bool {
+			return t.Target == c.same && t.Benchmark == base.Benchmark && t.Params == base.Params
+		})
+		if base.Target == c.base && place >= 0 && len(base.Traces) > 0 && len(traced[place].Traces) > 0 {
+			cells = append(cells, counts.Compare(analysis.Key{Name: base.Benchmark, Params: base.Params},
+				counts.Side{Target: c.base, Traces: base.Traces}, counts.Side{Target: c.same, Traces: traced[place].Traces}, nil))
+		}
+	}
+	c.Counts = counts.Learn(cells)
+	return nil
+}
+
 // calibrate executes a short run of the runtime against itself. The sizes of the delays and the number of blocks follow from it.
 func (c *Selfcheck) calibrate(ctx context.Context) error {
 	if _, _, err := execution.Check(c.plan); err != nil {
@@ -212,6 +245,9 @@ func (c *Selfcheck) calibrate(ctx context.Context) error {
 		return err
 	}
 	c.Pilot = run.Run
+	if err := c.learn(ctx); err != nil || c.End == Interrupted {
+		return err
+	}
 	if c.left() <= 0 {
 		return refuse("--budget %v ended within the calibration; give more, such as --budget %v", c.Budget, SelfcheckBudget)
 	}

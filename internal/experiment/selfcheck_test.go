@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/workdir"
 )
@@ -163,4 +165,36 @@ func TestKilledSelfcheck(t *testing.T) {
 
 func rootsIn(dir string) workdir.Roots {
 	return workdir.Roots{State: filepath.Join(dir, "state"), Data: filepath.Join(dir, "data")}
+}
+
+// TestSelfcheckLearnsCounts holds that the traces of the two equal targets show the counts that vary.
+func TestSelfcheckLearnsCounts(t *testing.T) {
+	s := &script{}
+	c, _ := newScripted(t, s, time.Minute)
+	must.Do(t, c.learn(t.Context()))
+	if len(s.requests) != 0 || c.Counts != nil {
+		t.Errorf("a fake target has %d runs and the counts %+v", len(s.requests), c.Counts)
+	}
+	c.Target.Engine = "oci"
+	c.base, c.same = "fake/x-base", "fake/x-same"
+	for _, name := range []string{c.base, c.same} {
+		parsed, err := target.Parse(name)
+		must.Do(t, err)
+		c.plan.Targets = append(c.plan.Targets, plan.Pattern(parsed))
+	}
+	s.change = func(_ int, r *Run) error {
+		for n := range s.requests[0].Plan.Trace {
+			for _, t := range r.Targets {
+				r.Traces = append(r.Traces, result.Trace{
+					Cell: result.Cell{Benchmark: r.Bench[0].Name, Params: r.Trials[0].Params, Target: t.Name}, Status: result.OK,
+					Counts: []result.TraceCounts{{Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 33, "futex": int64(n)}}},
+				})
+			}
+		}
+		return nil
+	}
+	must.Do(t, c.learn(t.Context()))
+	if c.Counts == nil || c.Counts.Traces != 2*selfcheckTraces || len(c.Counts.Benchmarks) != 1 || c.Counts.Benchmarks[0].Stable != 1 || !slices.Equal(c.Counts.Benchmarks[0].Names(), []string{"futex"}) {
+		t.Errorf("the knowledge is %+v", c.Counts)
+	}
 }

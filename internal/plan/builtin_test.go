@@ -94,8 +94,8 @@ func TestBuiltin(t *testing.T) {
 func TestUnknownBuiltin(t *testing.T) {
 	for name, want := range map[string]string{
 		"standart": `--plan: no plan is named "standart"; did you mean standard?`,
-		"all":      `--plan: no plan is named "all"; there are quick, standard, latency, paper; a plan of your own is given with -f`,
-		"my.yaml":  `--plan: no plan is named "my.yaml"; there are quick, standard, latency, paper; a plan of your own is given with -f`,
+		"all":      `--plan: no plan is named "all"; there are quick, explain, standard, latency, paper; a plan of your own is given with -f`,
+		"my.yaml":  `--plan: no plan is named "my.yaml"; there are quick, explain, standard, latency, paper; a plan of your own is given with -f`,
 	} {
 		if _, err := plan.Builtin(name); err == nil || err.Error() != want {
 			t.Errorf("Builtin(%q) gives %v, want %s", name, err, want)

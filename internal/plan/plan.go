@@ -252,6 +252,7 @@ type BuiltinPlan struct {
 func Builtins() []BuiltinPlan {
 	return []BuiltinPlan{
 		{"quick", "a first look in a few minutes, without a workload image; the plan when none is given"},
+		{"explain", "the life of a container on up to five targets, with traces for touchstone explain, in three minutes"},
 		{"standard", "every benchmark with short parameters, on native, runc, crun and gVisor, in 30 minutes"},
 		{"latency", "the worst case of exec, start and a system call, from many thousand samples, in an hour"},
 		{"paper", "every benchmark with the parameters of the studies, in hours"},

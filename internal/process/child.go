@@ -77,6 +77,9 @@ func (l *Launcher) spawn(ctx context.Context, cmd *exec.Cmd, first *Process) (*P
 // start calls fork on the forking thread and registers the child. The lock is not held meanwhile, so that other exits are reaped.
 func (l *Launcher) start(ctx context.Context, c *Process, attr *syscall.SysProcAttr, fork func() (pid int, err error)) error {
 	err := l.do(ctx, func() error {
+		if l.halted.Load() {
+			return ErrHalted
+		}
 		attr.Setpgid = true
 		if l.cgroup != nil {
 			attr.UseCgroupFD, attr.CgroupFD = true, int(l.cgroup.Fd())

@@ -62,6 +62,7 @@ type Launcher struct {
 	grace   time.Duration  // killGrace
 	noPidfd error          // why pidfds cannot be polled; nil if they can
 	noClone *refusal.Error // why children cannot start in a cgroup of the unified tree; nil if they can
+	halted  atomic.Bool    // no further program starts
 	handler signalHandler  // the handler of SIGCHLD while strays are ignored
 }
 
@@ -226,6 +227,13 @@ func (l *Launcher) do(ctx context.Context, f func() error) error {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), ErrForking)
 	}
 }
+
+// ErrHalted reports that a program did not start, because Halt was called before.
+var ErrHalted = errors.New("the run ends at once, and starts no further program")
+
+// Halt refuses all programs that have not started yet. Programs that run are left alone. A later request to the forking thread, such as
+// SetCgroup, returns after the last start.
+func (l *Launcher) Halt() { l.halted.Store(true) }
 
 // freeLimit bounds the wait for the forking thread. A fork takes milliseconds on a busy host.
 const freeLimit = 10 * time.Second

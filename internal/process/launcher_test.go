@@ -42,6 +42,27 @@ func orphan(t *testing.T, l *process.Launcher) (pid int, release func()) {
 	return pid, func() { _ = w.Close() }
 }
 
+// After Halt no program starts, in any way, and a program that runs ends as before.
+func TestHalt(t *testing.T) {
+	l := launcher(t, process.Options{})
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	must.Do(t, err)
+	done, err := l.Start(cmd)
+	must.Do(t, err)
+	l.Halt()
+	if err := l.Run(t.Context(), exec.Command("true")); !errors.Is(err, process.ErrHalted) {
+		t.Errorf("Run() after Halt = %v, want %v", err, process.ErrHalted)
+	}
+	if _, err := l.Call(t.Context(), shell("exit 0", os.Stderr)); !errors.Is(err, process.ErrHalted) {
+		t.Errorf("Call() after Halt = %v, want %v", err, process.ErrHalted)
+	}
+	must.Do(t, in.Close())
+	if exit := <-done; exit.Status.ExitStatus() != 0 {
+		t.Errorf("the program that ran during Halt ended with %v, want 0", exit.Status)
+	}
+}
+
 // An orphan can be adopted before and after its exit. The old exit of a process that had its ID is not reported for it.
 //
 // Invariant launcher.

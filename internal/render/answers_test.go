@@ -9,6 +9,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/answer/ab"
 	"github.com/touchstone-bench/touchstone/internal/answer/advise"
 	"github.com/touchstone-bench/touchstone/internal/answer/compare"
+	answercounts "github.com/touchstone-bench/touchstone/internal/answer/counts"
+	answerexplain "github.com/touchstone-bench/touchstone/internal/answer/explain"
 	answerfleet "github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	answerhistory "github.com/touchstone-bench/touchstone/internal/answer/history"
 	"github.com/touchstone-bench/touchstone/internal/answer/paper"
@@ -22,6 +24,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/render/chart"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/advice"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
+	"github.com/touchstone-bench/touchstone/internal/report/explain"
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
@@ -73,9 +77,24 @@ func answers(t *testing.T) []*document.Document {
 	must.Do(t, err)
 	papers, err := publications.All()
 	must.Do(t, err)
+	traced := reporttest.Traced()
+	expected := counts.Expect(counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
+	expected.Runtime, expected.Kernel = reporttest.Hostile, reporttest.Hostile
+	for i := range traced.Traces {
+		for n := range traced.Traces[i].Counts {
+			traced.Traces[i].Counts[n].Calls = map[string]int64{"mount": 99, "fsync": 1}
+		}
+	}
+	deviation := expected.Compare(reporttest.Hostile, counts.OriginOf(&traced, "oci/runc"), counts.Collect([]result.Run{traced}))
+	deviation.Missing = []counts.Missing{{Key: analysis.Key{Name: "operations.container.exec"}, Reason: reporttest.Hostile}}
+	explained := reporttest.Explained()
+	explained.Traces[1].Counts[0].Component, explained.Traces[1].Counts[0].Programs[reporttest.Hostile] = reporttest.Hostile, 1
+	causes, err := explain.New(&explained, "native", "oci/runc", explain.Options{Matches: func(string) bool { return true }})
+	must.Do(t, err)
 	return []*document.Document{
+		answercounts.Document(deviation),
 		answerhistory.Document(&series), selfcheck.Document(&record), selfcheck.Stored([]records.Record{record}), paper.Document(publication), runs.Document(&single), runs.Document(&joint), study.Document(reporttest.Study(), []string{"report-study.html"}), compare.Document(reporttest.Sides()), compare.Document(reporttest.SingleSides()),
-		answerfleet.Document(cluster, answerfleet.NoPages), ab.Document(builds), advise.Document(ranking), paper.Listing(paper.Rows(papers)),
+		answerfleet.Document(cluster, answerfleet.NoPages), ab.Document(builds), advise.Document(ranking), answerexplain.Document(causes), paper.Listing(paper.Rows(papers)),
 	}
 }
 
@@ -109,7 +128,7 @@ func TestEveryAnswerHasEveryFormat(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "advice", "comparison", "fleet", "history", "paper", "report", "reproduction", "selfcheck"}) {
+	if kinds = slices.Compact(kinds); !slices.Equal(kinds, []string{"ab", "advice", "comparison", "counts", "explanation", "fleet", "history", "paper", "report", "reproduction", "selfcheck"}) {
 		t.Errorf("the kinds are %v", kinds)
 	}
 }

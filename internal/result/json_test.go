@@ -109,7 +109,11 @@ func fullDocument() Document {
 					Seq: 1, Cell: lifecycle, Status: OK, Started: start, Elapsed: time.Second, Phases: []Phase{{Name: "create", Start: 1, Duration: 2}},
 					Counts: []TraceCounts{
 						{Component: "container", Calls: map[string]int64{"write": 1}},
-						{Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1}},
+						{
+							Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1},
+							Faults: new(int64(900)), Switches: 40, Preemptions: 2, Times: map[string]TraceTime{"mount": {Running: 3, Queued: 2, Blocked: 1}},
+							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
+						},
 					},
 				},
 				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "2 events are missing", Started: start, Elapsed: 1},
@@ -366,6 +370,8 @@ func TestValidateRefuses(t *testing.T) {
 		"in step \"a\\nb\"":          func(r *Run) { r.Traces[0].Counts[0].Step = "a\nb" },
 		`the counts of ""`:           func(r *Run) { r.Traces[0].Counts[0].Component = "" },
 		"a count is negative":        func(r *Run) { r.Traces[0].Counts[1].Threads = -1 },
+		"and the time {0s 0s -1ns}":  func(r *Run) { r.Traces[0].Counts[1].Times["mount"] = TraceTime{Blocked: -1} },
+		`the name "" of a part`:      func(r *Run) { r.Traces[0].Counts[1].Wall[""] = 1 },
 		`the name "mount"`:           func(r *Run) { r.Traces[0].Counts[1].Calls["mount"] = 0 },
 		`the name "\x1b"`:            func(r *Run) { r.Traces[0].Counts[1].Programs["\x1b"] = 1 },
 		"of 10002 steps":             func(r *Run) { r.Traces[0].Counts = append(r.Traces[0].Counts, make([]TraceCounts, MaxTraceCounts)...) },

@@ -126,6 +126,10 @@ func TestSchemaMatchesTypes(t *testing.T) {
 				return
 			}
 			match(path+"[]", typ.Elem(), *schema.Items)
+		case typ.Kind() == reflect.Map && typ.Elem().Kind() == reflect.Struct:
+			var values object
+			must.Do(t, json.Unmarshal(schema.Additional, &values))
+			match(path+"[]", typ.Elem(), values)
 		case typ == reflect.TypeFor[time.Time]():
 		case typ.Kind() == reflect.Struct:
 			if path != "Document" {

@@ -38,6 +38,95 @@ type TraceCounts struct {
 	Threads   int64 `json:"threads,omitempty"`
 	// Programs counts executed programs by name, up to 15 bytes of it.
 	Programs map[string]int64 `json:"programs,omitempty"`
+	// Faults counts page faults of user code. It is nil if the kernel has no tracepoint exceptions:page_fault_user; only x86 has it.
+	Faults *int64 `json:"faults,omitempty"`
+	// Switches counts the waits that blocked a thread, and Preemptions the losses of a CPU, by the step of their begin.
+	Switches    int64 `json:"switches,omitempty"`
+	Preemptions int64 `json:"preemptions,omitempty"`
+	// Times is the time of threads by system call, and outside of calls. Threads side by side count several times. A trace with more waits
+	// than its buffer has places for has neither Times nor Wall.
+	Times map[string]TraceTime `json:"times,omitempty"`
+	// Wall is the component's part of the step's own time: WallRunning, WallQueue, and waits by system call. No moment counts twice, so all parts
+	// of a step are at most its length.
+	Wall map[string]time.Duration `json:"wall_ns,omitempty"`
+}
+
+// The names in Times and Wall that are no system calls.
+const (
+	// OutsideCalls is the time outside of system calls. Waits there are page faults.
+	OutsideCalls = "(program)"
+	WallRunning  = "running"
+	WallQueue    = "run queue"
+)
+
+// TraceTime is the time of threads by their state. The tracer's own work is in it.
+type TraceTime struct {
+	Running time.Duration `json:"running_ns,omitempty"`
+	// Queued is the time in the run queue: ready, without a CPU.
+	Queued  time.Duration `json:"queued_ns,omitempty"`
+	Blocked time.Duration `json:"blocked_ns,omitempty"`
+}
+
+// Plus returns the sum.
+func (t TraceTime) Plus(u TraceTime) TraceTime {
+	return TraceTime{t.Running + u.Running, t.Queued + u.Queued, t.Blocked + u.Blocked}
+}
+
+// TimeCause is the cause why a step takes time.
+type TimeCause string
+
+// The causes.
+const (
+	CauseRunning TimeCause = "running"
+	CauseQueue   TimeCause = "run queue"     // ready, without a CPU
+	CauseDisk    TimeCause = "disk"          // the fsync family
+	CauseSleep   TimeCause = "sleep"         // nanosleep
+	CauseFault   TimeCause = "page fault"    // outside of system calls
+	CauseCall    TimeCause = "other call"    // in the kernel, as in mount
+	CauseFutex   TimeCause = "futex"         // another thread
+	CauseChild   TimeCause = "child"         // the exit or the execve of a child
+	CauseRead    TimeCause = "read or write" // of a file, a file of the kernel, a pipe or a socket: the call does not distinguish them
+	CausePeer    TimeCause = "peer"          // a message or a connection
+	CauseSignal  TimeCause = "signal"
+)
+
+// CauseOf returns the cause of a name in TraceCounts.Wall, as far as the system call decides it.
+func CauseOf(name string) TimeCause {
+	switch name {
+	case WallRunning:
+		return CauseRunning
+	case WallQueue:
+		return CauseQueue
+	case OutsideCalls:
+		return CauseFault
+	case "fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync":
+		return CauseDisk
+	case "nanosleep", "clock_nanosleep":
+		return CauseSleep
+	case "futex", "futex_wait", "futex_waitv":
+		return CauseFutex
+	case "wait4", "waitid", "vfork", "clone", "clone3":
+		return CauseChild
+	case "read", "readv", "pread64", "preadv", "write", "writev", "pwrite64", "pwritev", "splice", "tee", "sendfile", "copy_file_range":
+		return CauseRead
+	case "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg", "accept", "accept4", "connect",
+		"poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2":
+		return CausePeer
+	case "pause", "rt_sigsuspend", "rt_sigtimedwait":
+		return CauseSignal
+	default:
+		return CauseCall
+	}
+}
+
+// Passive reports whether a wait of this cause mostly is one for another thread of the target, whose own state is the reason then.
+func (c TimeCause) Passive() bool {
+	switch c {
+	case CauseFutex, CauseChild, CauseRead, CausePeer, CauseSignal:
+		return true
+	default:
+		return false
+	}
 }
 
 // Limits on a trace.
@@ -85,8 +174,11 @@ func (c *TraceCounts) validate() error {
 	if c.Component == "" || c.Component != ConditionText(c.Component) || c.Step != ConditionText(c.Step) {
 		return errors.New("the step and the component must be printable text on one line")
 	}
-	if c.Processes < 0 || c.Threads < 0 {
+	if c.Processes < 0 || c.Threads < 0 || c.Switches < 0 || c.Preemptions < 0 || c.Faults != nil && *c.Faults < 0 {
 		return errors.New("a count is negative")
+	}
+	if err := c.validateTimes(); err != nil {
+		return err
 	}
 	for _, counts := range []map[string]int64{c.Calls, c.Programs} {
 		if len(counts) > MaxTraceNames {
@@ -96,6 +188,23 @@ func (c *TraceCounts) validate() error {
 			if name == "" || name != ConditionText(name) || n < 1 {
 				return fmt.Errorf("the name %.50q must be printable text on one line, and its count %d above 0", name, n)
 			}
+		}
+	}
+	return nil
+}
+
+func (c *TraceCounts) validateTimes() error {
+	if n := max(len(c.Times), len(c.Wall)); n > MaxTraceNames {
+		return fmt.Errorf("it has times of %d system calls; %d are allowed", n, MaxTraceNames)
+	}
+	for name, t := range c.Times {
+		if name == "" || name != ConditionText(name) || min(t.Running, t.Queued, t.Blocked) < 0 {
+			return fmt.Errorf("the name %.50q of a time must be printable text on one line, and the time %v not negative", name, t)
+		}
+	}
+	for name, length := range c.Wall {
+		if name == "" || name != ConditionText(name) || length < 0 {
+			return fmt.Errorf("the name %.50q of a part must be printable text on one line, and the time %v not negative", name, length)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func TestBaselineSurvivesItsRun(t *testing.T) {
 	must.Do(t, err)
 	second := fullRun(t)
 	must.Do(t, s.SaveBaseline(t.Context(), "main", epoch, result.Tool{Version: "1"}, []result.Run{run, second}, false))
-	_, err = s.DB().ExecContext(t.Context(), `DELETE FROM run`)
+	_, err = s.DB().ExecContext(t.Context(), `PRAGMA foreign_keys = 1; DELETE FROM run`)
 	must.Do(t, err)
 	for _, source := range []*store.Store{s, openReader(t, s.Path())} {
 		got, err := source.Baseline(t.Context(), "main")

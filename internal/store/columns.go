@@ -103,7 +103,14 @@ func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner 
 		}
 		values = values[:0]
 		for i := first; i < first+rows; i++ {
-			values = append(owner(values, i), t.values(&items[i])...)
+			values = owner(values, i)
+			for _, column := range t.values(&items[i]) {
+				value, err := plain(column)
+				if err != nil {
+					return 0, err
+				}
+				values = append(values, value)
+			}
 		}
 		outcome, err := statement.ExecContext(ctx, values...)
 		if isTaken(err) {
@@ -117,6 +124,23 @@ func (t table[T]) insert(ctx context.Context, tx *transaction, items []T, owner 
 		}
 	}
 	return key, nil
+}
+
+// plain is the value of a column for the driver. database/sql needs reflection for the same conversion.
+func plain(column any) (driver.Value, error) {
+	switch c := column.(type) {
+	case driver.Valuer:
+		return c.Value()
+	case *string:
+		return *c, nil
+	case *bool:
+		return *c, nil
+	case *int:
+		return int64(*c), nil
+	case *time.Duration:
+		return int64(*c), nil
+	}
+	return column, nil
 }
 
 // insertLists writes the lists of trials as rows. keys are the keys of the trials.

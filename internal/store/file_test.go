@@ -158,7 +158,7 @@ func TestEveryConnectionIsSafe(t *testing.T) {
 		must.Do(t, err)
 		t.Cleanup(func() { must.Do(t, conn.Close()) })
 		for pragma, want := range map[string]string{
-			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "trusted_schema": "0", "busy_timeout": "10000",
+			"journal_mode": "wal", "synchronous": "1", "foreign_keys": "0", "trusted_schema": "0", "busy_timeout": "10000",
 		} {
 			var got string
 			must.Do(t, conn.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))

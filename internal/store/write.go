@@ -36,14 +36,16 @@ func (s *Store) Create(ctx context.Context, run result.Run) error {
 	return nil
 }
 
-// insertTrials records trials of a run.
+// insertTrials records trials of a run. The rows of a statement have consecutive keys: SQLite numbers a table from its largest key on, and the
+// transaction excludes other writers.
 func insertTrials(ctx context.Context, tx *transaction, run int64, trials []result.Trial) error {
+	last, err := trialTable.insert(ctx, tx, trials, func(values []any, _ int) []any { return append(values, run) })
+	if err != nil {
+		return err
+	}
 	keys := make([]int64, len(trials))
-	for i := range trials {
-		var err error
-		if keys[i], err = trialTable.insert(ctx, tx, trials[i:i+1], func(values []any, _ int) []any { return append(values, run) }); err != nil {
-			return err
-		}
+	for i := range keys {
+		keys[i] = last - int64(len(keys)-1-i)
 	}
 	if err := phaseTable.insertLists(ctx, tx, trials, keys, func(t *result.Trial) []result.Phase { return t.Phases }); err != nil {
 		return err

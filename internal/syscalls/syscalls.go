@@ -62,6 +62,11 @@ func Name(number uint32) string {
 	return fmt.Sprintf("number %d", number)
 }
 
+// IsName reports whether a system call of some architecture has this name.
+func IsName(name string) bool {
+	return slices.ContainsFunc(slices.Collect(strings.Lines(table)), func(line string) bool { return strings.Fields(line)[0] == name })
+}
+
 // Numbers lists the known system calls of this architecture, in order.
 func Numbers() []uint32 { return slices.Sorted(maps.Keys(names())) }
 

@@ -16,6 +16,7 @@ const (
 	Plan       Kind = "a plan"
 	Runtimes   Kind = "a file of runtimes"
 	Gates      Kind = "a file of gates"
+	Counts     Kind = "a file of expected counts"
 	Export     Kind = "an export"
 	Theirs     Kind = "a file in the form of TouchStone"
 	Hyperfine  Kind = "a file of hyperfine"
@@ -35,6 +36,8 @@ func (k Kind) command() string {
 		return "Touchstone reads it as runtimes.yaml in the configuration folder"
 	case Gates:
 		return "touchstone compare A B --gates FILE takes it"
+	case Counts:
+		return "touchstone counts check FILE compares a runtime with it"
 	case Export, Theirs, Hyperfine, Critest, GoBench:
 		return "touchstone import FILE adds its runs to the results"
 	case Selfchecks:
@@ -105,6 +108,7 @@ var kinds = []struct {
 	expression *regexp.Regexp
 }{
 	{Lock, regexp.MustCompile(`^touchstone-lock\b`)},
+	{Counts, regexp.MustCompile(`^touchstone-counts\b`)},
 	{Gates, regexp.MustCompile(`(?m)^"?gates"?[ \t]*:`)},
 	{Runtimes, regexp.MustCompile(`(?m)\A(?:(?:#.*|version:.*)?\n)*runtimes[ \t]*:`)},
 	{Plan, regexp.MustCompile(`(?m)^(?:targets|benchmarks|workloads|blocks|cri|oci)[ \t]*:`)},

@@ -148,6 +148,7 @@ func TestOwnFiles(t *testing.T) {
 		textfile.Plan:       {plan, "# Touchstone plan for nightly runs\nversion: 1\nblocks: 6\n", "# a plan\n\nname: a\nblocks: 6\n", "{\"version\": 1, \"blocks\": 6}", "cri: [containerd]\noci: [runc]\n", "version: 7\r\nblocks: 6\r\n"},
 		textfile.Gates:      {"version: 1\ngates:\n  - {fail-on: 'slower:3%'}\n", "# gates\ngates: []\n", "gates :\n- x\n", "{\"version\": 1, \"gates\": []}"},
 		textfile.Runtimes:   {"runtimes:\n  mine: /opt/mine\n", "# mine\nversion: 1\n\nruntimes: {a: /b}\n", "version: 1\nruntimes:\n", "{\"version\":1,\"runtimes\":{}}"},
+		textfile.Counts:     {"touchstone-counts 1\n# Expected\ntarget: oci/runc\n", "touchstone-counts 2\n", "touchstone-counts 1\r\n"},
 		textfile.Export:     {export, "{\"schema_version\":99,\"generator\":{}}", "{\"schema_version\": 1}"},
 		textfile.Theirs:     {"[{\"cri\":\"containerd\",\"oci\":\"runc\",\"results\":{}}]", "[\n  {\n    \"cri\": \"crio\"", "[{ \"cri\" :1}]"},
 		textfile.Hyperfine:  {"{\n  \"results\": [\n    {\n      \"command\": \"true\",", "{\"results\":[{\"command\":\"a\"}]}"},
@@ -159,7 +160,7 @@ func TestOwnFiles(t *testing.T) {
 	command := map[textfile.Kind]string{
 		textfile.Plan: "benchmark -f", textfile.Gates: "--gates", textfile.Runtimes: "runtimes.yaml", textfile.Export: "touchstone import", textfile.Theirs: "touchstone import",
 		textfile.Hyperfine: "touchstone import", textfile.Critest: "touchstone import", textfile.GoBench: "touchstone import",
-		textfile.Selfchecks: "selfcheck --show", textfile.Lock: "image build --lock",
+		textfile.Selfchecks: "selfcheck --show", textfile.Lock: "image build --lock", textfile.Counts: "counts check",
 	}
 	for kind, texts := range files {
 		for _, text := range texts {

@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type bpfCount struct {
+	_       structs.HostLayout
+	Number  uint64
+	Running uint64
+}
+
 type bpfKey struct {
 	_       structs.HostLayout
 	Program uint64
@@ -32,6 +38,34 @@ type bpfProgram struct {
 	Argument    [64]uint8
 }
 
+type bpfThread struct {
+	_         structs.HostLayout
+	Program   uint64
+	Since     uint64
+	Woken     uint64
+	Outside   uint64
+	Call      uint32
+	Tgid      uint32
+	IsWaiting uint32
+	IsNew     uint32
+	Step      uint32
+	Faults    uint32
+	Mode      uint32
+	Padding   uint32
+}
+
+type bpfWait struct {
+	_       structs.HostLayout
+	Program uint64
+	Begin   uint64
+	Woken   uint64
+	End     uint64
+	Thread  uint32
+	Tgid    uint32
+	Call    uint32
+	Padding uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -39,12 +73,19 @@ const (
 	bpfMapCounts            = "counts"
 	bpfMapProcesses         = "processes"
 	bpfMapPrograms          = "programs"
+	bpfMapThreads           = "threads"
+	bpfMapWaits             = "waits"
+	bpfProgPageFaultUser    = "page_fault_user"
 	bpfProgSchedProcessExec = "sched_process_exec"
 	bpfProgSchedProcessExit = "sched_process_exit"
 	bpfProgSchedProcessFork = "sched_process_fork"
+	bpfProgSchedSwitch      = "sched_switch"
+	bpfProgSchedWakeup      = "sched_wakeup"
 	bpfProgSysEnter         = "sys_enter"
+	bpfProgSysExit          = "sys_exit"
 	bpfVarCompatFlag        = "compat_flag"
 	bpfVarLost              = "lost"
+	bpfVarLostWaits         = "lost_waits"
 	bpfVarStep              = "step"
 )
 
@@ -90,10 +131,14 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
+	PageFaultUser    *ebpf.ProgramSpec `ebpf:"page_fault_user"`
 	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
+	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
+	SchedWakeup      *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SysEnter         *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysExit          *ebpf.ProgramSpec `ebpf:"sys_exit"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -103,6 +148,8 @@ type bpfMapSpecs struct {
 	Counts    *ebpf.MapSpec `ebpf:"counts"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Programs  *ebpf.MapSpec `ebpf:"programs"`
+	Threads   *ebpf.MapSpec `ebpf:"threads"`
+	Waits     *ebpf.MapSpec `ebpf:"waits"`
 }
 
 // bpfVariableSpecs contains global variables before they are loaded into the kernel.
@@ -111,6 +158,7 @@ type bpfMapSpecs struct {
 type bpfVariableSpecs struct {
 	CompatFlag *ebpf.VariableSpec `ebpf:"compat_flag"`
 	Lost       *ebpf.VariableSpec `ebpf:"lost"`
+	LostWaits  *ebpf.VariableSpec `ebpf:"lost_waits"`
 	Step       *ebpf.VariableSpec `ebpf:"step"`
 }
 
@@ -137,6 +185,8 @@ type bpfMaps struct {
 	Counts    *ebpf.Map `ebpf:"counts"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Programs  *ebpf.Map `ebpf:"programs"`
+	Threads   *ebpf.Map `ebpf:"threads"`
+	Waits     *ebpf.Map `ebpf:"waits"`
 }
 
 func (m *bpfMaps) Close() error {
@@ -144,6 +194,8 @@ func (m *bpfMaps) Close() error {
 		m.Counts,
 		m.Processes,
 		m.Programs,
+		m.Threads,
+		m.Waits,
 	)
 }
 
@@ -153,6 +205,7 @@ func (m *bpfMaps) Close() error {
 type bpfVariables struct {
 	CompatFlag *ebpf.Variable `ebpf:"compat_flag"`
 	Lost       *ebpf.Variable `ebpf:"lost"`
+	LostWaits  *ebpf.Variable `ebpf:"lost_waits"`
 	Step       *ebpf.Variable `ebpf:"step"`
 }
 
@@ -160,18 +213,26 @@ type bpfVariables struct {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
+	PageFaultUser    *ebpf.Program `ebpf:"page_fault_user"`
 	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.Program `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.Program `ebpf:"sched_process_fork"`
+	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
+	SchedWakeup      *ebpf.Program `ebpf:"sched_wakeup"`
 	SysEnter         *ebpf.Program `ebpf:"sys_enter"`
+	SysExit          *ebpf.Program `ebpf:"sys_exit"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
+		p.PageFaultUser,
 		p.SchedProcessExec,
 		p.SchedProcessExit,
 		p.SchedProcessFork,
+		p.SchedSwitch,
+		p.SchedWakeup,
 		p.SysEnter,
+		p.SysExit,
 	)
 }
 

@@ -28,16 +28,17 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/syscalls"
 )
 
 //go:generate go tool bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -cflags "-O2 -Wall -Wextra -Werror" bpf kernel/trace.c
 
 // The numbers of trace.c for counts that are no system calls of the 64-bit table.
 const (
-	callCompat = 0xfffffffd
-	callThread = 0xfffffffe
-	callFork   = 0xffffffff
+	callOutside = 0xfffffffb
+	callFault   = 0xfffffffc
+	callCompat  = 0xfffffffd
+	callThread  = 0xfffffffe
+	callFork    = 0xffffffff
 )
 
 // compatFlags are the flags of 32-bit programs in the kernel's thread_info. x86 has a field of its own, and the flag of RISC-V depends on the version.
@@ -49,6 +50,10 @@ type Tracer struct {
 	objects bpfObjects
 	links   []link.Link
 	steps   []string
+
+	boundaries []boundary // of the steps
+	end        uint64     // of the trace, by the clock of the kernel's programs
+	hasFaults  bool       // the kernel has the tracepoint of page faults
 }
 
 // Start loads the programs into the kernel and attaches them. The error is an *Error.
@@ -97,20 +102,42 @@ func (t *Tracer) start() error {
 		}
 	}
 	for name, program := range t.loaded() {
-		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
+		l, err := attach(name, program)
+		isFault := name == faultPoint
+		if isFault && errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("attach to tracepoint %s: %w", name, err)
 		}
+		t.hasFaults = t.hasFaults || isFault
 		t.links = append(t.links, l)
+	}
+	for i, pid := range t.target.Daemons {
+		if err := t.observeThreads(pid, uint64(i+1)); err != nil {
+			return fmt.Errorf("observe the threads of process %d: %w", pid, err)
+		}
 	}
 	return t.Step("")
 }
+
+// attach attaches a program to a tracepoint.
+func attach(name string, program *ebpf.Program) (link.Link, error) {
+	if program.Type() == ebpf.Tracing {
+		return link.AttachTracing(link.TracingOptions{Program: program})
+	}
+	return link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
+}
+
+// faultPoint is the tracepoint of page faults. Only x86 has it.
+const faultPoint = "page_fault_user"
 
 // loaded are the programs in the kernel, by the tracepoints that they are for.
 func (t *Tracer) loaded() map[string]*ebpf.Program {
 	return map[string]*ebpf.Program{
 		"sys_enter": t.objects.SysEnter, "sched_process_fork": t.objects.SchedProcessFork,
 		"sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
+		"sys_exit": t.objects.SysExit, "sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup, faultPoint: t.objects.PageFaultUser,
 	}
 }
 
@@ -120,16 +147,22 @@ func (t *Tracer) Step(name string) error {
 	if i < 0 {
 		i, t.steps = len(t.steps), append(t.steps, name)
 	}
-	if err := t.objects.Step.Set(uint32(i)); err != nil {
+	moment, err := clock()
+	if err == nil {
+		err = t.objects.Step.Set(uint32(i))
+	}
+	if err != nil {
 		return fmt.Errorf("begin step %q of the trace: %w", name, err)
 	}
+	t.boundaries = append(t.boundaries, boundary{moment, uint32(i)})
 	return nil
 }
 
 // Stop detaches the programs, removes them from the kernel, and returns the counts: the steps in the order of their first begin, and the components of
 // each in display order.
 func (t *Tracer) Stop() (counts []result.TraceCounts, err error) {
-	err = t.detach()
+	t.end, err = clock()
+	err = errors.Join(err, t.detach())
 	if err == nil {
 		err = t.complete()
 	}
@@ -225,55 +258,6 @@ func (t *Tracer) components(list []program) map[uint64]monitor.Component {
 	return components
 }
 
-func (t *Tracer) counts() ([]result.TraceCounts, error) {
-	list, err := t.programs()
-	if err != nil {
-		return nil, fmt.Errorf("read the programs of the trace: %w", err)
-	}
-	components := t.components(list)
-	type place struct {
-		step      uint32
-		component monitor.Component
-	}
-	sums := map[place]*result.TraceCounts{}
-	sumOf := func(step uint32, program uint64) *result.TraceCounts {
-		p := place{step, components[program]}
-		if sums[p] == nil {
-			sums[p] = &result.TraceCounts{Step: t.steps[step], Component: string(p.component), Calls: map[string]int64{}, Programs: map[string]int64{}}
-		}
-		return sums[p]
-	}
-	for i := range list {
-		sumOf(list[i].Step, list[i].id).Programs[result.ConditionText(list[i].name())]++
-	}
-	var key bpfKey
-	var count uint64
-	entries := t.objects.Counts.Iterate()
-	for entries.Next(&key, &count) {
-		c := sumOf(key.Step, key.Program)
-		switch key.Call {
-		case callFork:
-			c.Processes += int64(count)
-		case callThread:
-			c.Threads += int64(count)
-		default:
-			c.Calls[callName(key.Call)] += int64(count)
-		}
-	}
-	if err := entries.Err(); err != nil {
-		return nil, fmt.Errorf("read the counts of the trace: %w", err)
-	}
-	var counts []result.TraceCounts
-	for step := range t.steps {
-		for _, c := range monitor.Components() {
-			if sum := sums[place{uint32(step), c}]; sum != nil {
-				counts = append(counts, *sum)
-			}
-		}
-	}
-	return counts, nil
-}
-
 // raiseMemoryLock lets this process load programs and tables into a kernel before 5.11, which counts them as locked memory. restore puts the
 // limit back, because children inherit it.
 func raiseMemoryLock() (restore func(), err error) {
@@ -288,12 +272,4 @@ func raiseMemoryLock() (restore func(), err error) {
 		return nil, fmt.Errorf("raise the limit of locked memory (ulimit -l): %w", err)
 	}
 	return func() { _ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit) }, nil
-}
-
-// callName is the name of a system call, or its number if the table has none.
-func callName(number uint32) string {
-	if number == callCompat {
-		return "32-bit"
-	}
-	return syscalls.Name(number)
 }

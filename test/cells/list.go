@@ -5,7 +5,7 @@ import "slices"
 // nightly are the cells that only make test-all runs: clusters under faults for many minutes, long measurements, and a cluster on an emulated
 // machine. A short form of each runs with every change in test/fleet, internal/engine/k8s or test/cluster.
 func nightly() []string {
-	return []string{"fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
+	return []string{"explain/injection", "fleet/copies", "fleet/faults", "fleet/kills", "fleet/scale", "lab/cluster", "pods/catalogue", "pods/delays"}
 }
 
 // Rotation lists the cells that take turns: each change runs some of them.
@@ -55,6 +55,7 @@ func All() []Cell {
 		{"cli/remote", []string{"internal/peer"}},
 		{"cli/kills", []string{"internal/workdir", "internal/store"}},
 		{"cli/turn", []string{"internal/turn"}},
+		{"explain/injection", []string{"internal/trace", "internal/report/explain"}},
 		{"dist/architectures", []string{"test/dist", "scripts/container", "scripts/manual", "scripts/sbom"}},
 		{"dist/debian", []string{"test/dist", "scripts/package"}},
 		{"image/build", []string{"internal/image/debian"}},
@@ -99,7 +100,7 @@ func All() []Cell {
 // light lists the directories without a cell: all their tests run with each change.
 func light() []string {
 	return []string{
-		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare",
+		"cmd/touchstone", "examples", "internal/analysis", "internal/answer/ab", "internal/answer/advise", "internal/answer/compare", "internal/answer/explain",
 		"internal/answer/figure", "internal/answer/fleet", "internal/answer/history", "internal/answer/paper", "internal/answer/runs", "internal/answer/selfcheck",
 		"internal/answer/study", "internal/answer/summary", "internal/archive", "internal/bench", "internal/bench/catalogue", "internal/bench/footprint",
 		"internal/bench/scalability", "internal/benchfile", "internal/cli", "internal/cpuset", "internal/docgen", "internal/doctor", "internal/document", "internal/engine",
@@ -111,7 +112,7 @@ func light() []string {
 		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/fleet", "internal/report/history", "internal/report/reporttest",
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
-		"internal/syscalls", "internal/textfile", "internal/thread", "internal/touchstone", "internal/trace", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
+		"internal/syscalls", "internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
 		"test/browser", "test/cells", "test/ci", "test/fleet", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
 	}
 }

@@ -176,6 +176,8 @@ func steps(programs string, m Machine, isWhole bool) []job.Step {
 	quick[0].Repeat = true // a program in gVisor may get too little CPU time to complete anything within its duration
 	quick[0].RepeatArgs = append(slices.Clone(quick[0].Args), "-f", job.Dir+"/"+longPlanFile)
 	steps = append(steps, quick...)
+	steps = append(steps, exported("traces", stepLimit, addBudget("--targets", tracedTarget, "--filter", "operations.container.lifecycle",
+		"--warmup", "0", "--runs", "1", "--trace", "1")...)...)
 	if !isWhole {
 		return steps
 	}
@@ -598,8 +600,31 @@ func boot(t *testing.T, l *Lab, programs string, m Machine, work []job.Step, isW
 		checkLimits(t, decode(t, filepath.Join(out, "limits.json")))
 		checkNeighbours(t, decode(t, filepath.Join(out, "neighbours.json")))
 	}
+	checkTraces(t, decode(t, filepath.Join(out, "traces.json")))
 	checkHost(t, m, decode(t, filepath.Join(out, "quick.json")))
 	return out, report
+}
+
+// tracedTarget is the target of the step "traces".
+const tracedTarget = "oci/crun"
+
+// checkTraces checks that the tracer works on the kernel of the machine: the runtime has mounts while it creates a container, the number of
+// which depends on no kernel by more than a few, and executes its own program.
+func checkTraces(t *testing.T, run result.Run) {
+	t.Helper()
+	if len(run.Traces) != 1 || run.Traces[0].Reason != "" {
+		t.Fatalf("the run has the traces %+v, want one with counts; its caveats are %q", run.Traces, run.Caveats)
+	}
+	const leastMounts = 20
+	mounts, execs := int64(0), int64(0)
+	for _, c := range run.Traces[0].Counts {
+		if c.Step == "create" && c.Component == "runtime" {
+			mounts, execs = mounts+c.Calls["mount"]+c.Calls["move_mount"], execs+c.Programs["crun"]
+		}
+	}
+	if mounts < leastMounts || execs == 0 {
+		t.Errorf("create has %d mounts and %d executions of crun, want at least %d and 1: %+v", mounts, execs, leastMounts, run.Traces[0].Counts)
+	}
 }
 
 // checkKilled checks that step "killed" was killed, and that step "sweep" removed the remains.

@@ -1,11 +1,13 @@
 package outage
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -83,6 +85,9 @@ func killedPrivilegedAgents(s *site) {
 	for node, run := range f.runs() {
 		if n := run.Host.Node; n == nil || n.Name != node || run.Host.Hostname != node || run.Host.CPU == "" {
 			s.Errorf("the host of the run of %s is %+v", node, run.Host)
+		}
+		if !slices.ContainsFunc(run.Images, func(i result.Image) bool { return i.Name == agentImage && i.Digest != "" }) {
+			s.Errorf("the run of %s has no digest of the image of its agent: %+v", node, run.Images)
 		}
 	}
 }

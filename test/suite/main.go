@@ -1,9 +1,10 @@
 // Command suite runs the tests of the project: `make test` and `make test-all` call it by scripts/test.sh, which installs what it needs.
 //
 // The tests are steps. A step begins when the steps before it have ended, so the builds of the tools, the pure tests and the lint run side
-// by side, and the tests of real engines begin as soon as their tools are built. Two kinds of locks keep tests apart. Tests that need a
-// resource of the machine, such as a daemon, a port or a cgroup, run one package at a time beside everything else. Tests that measure run
-// at the end, when nothing else runs.
+// by side, and the tests of real engines begin as soon as their tools are built. Locks keep tests apart. Tests that need a resource of the
+// machine, such as a daemon, a port or a cgroup, run one package at a time, beside one package of Kubernetes. Tests that change the machine or
+// compare its state have it alone; only the pure tests and the virtual machines run beside all of these. Tests that measure run at the end,
+// when nothing else runs.
 //
 // The suite prints each failure when it happens, and at the end the ten slowest tests, the time of each step, and the repeats. The whole
 // output of a step is in out/test.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -12,21 +13,32 @@ import (
 
 const module = "github.com/touchstone-bench/touchstone"
 
-// machinePackages are the packages whose tests need a resource of the machine: containers, cgroups, daemons, ports, or its whole state.
-// They run one at a time, beside the pure tests. TestMachinePackages checks that the list is complete.
-func machinePackages() []string {
+// enginePackages are the packages whose tests need a resource of the machine, such as containers, cgroups, daemons or ports, and look only at
+// objects of their own. They run one at a time, beside the clusters and the pure tests. TestMachinePackages checks that this list and
+// hostPackages are complete.
+func enginePackages() []string {
 	return []string{
-		"internal/cgroup", "internal/cli", "internal/engine/cri", "internal/engine/docker", "internal/engine/engines", "internal/engine/managed", "internal/engine/native",
-		"internal/engine/network", "internal/engine/oci", "internal/engine/podman", "internal/host/tune", "internal/image/debian",
-		"internal/monitor", "internal/process", "internal/runner", "internal/trace", "internal/workdir", "test/browser", "test/chaos", "test/dist", "test/install",
+		"internal/engine/cri", "internal/engine/docker", "internal/engine/engines", "internal/engine/managed", "internal/engine/native", "internal/engine/oci",
+		"internal/engine/podman", "internal/image/debian", "internal/runner", "internal/trace", "test/browser", "test/dist", "test/install",
 	}
 }
 
-// clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They run like the machinePackages, in a step of
-// their own: on a new machine they wait longer, for the build of Kubernetes. TestMachinePackages checks that the list is complete.
-func clusterPackages() []string {
-	return []string{"internal/engine/k8s", "test/cluster", "test/fleet", "test/outage"}
+// hostPackages are the packages whose tests change the whole machine or compare its state, such as its interfaces and mounts. They run one at a
+// time, beside the pure tests alone.
+func hostPackages() []string {
+	return []string{
+		"internal/cgroup", "internal/cli", "internal/engine/network", "internal/host/tune", "internal/monitor", "internal/process", "internal/workdir", "test/chaos",
+	}
 }
+
+// clusterPackages are the packages whose tests start Kubernetes clusters by package cluster. They wait more than they work, so they run one at a
+// time beside the engines. On a new machine they wait for the build of Kubernetes. TestMachinePackages checks that the list is complete.
+func clusterPackages() []string {
+	return []string{measuringCluster, "internal/engine/k8s", "test/cluster", "test/fleet", "test/outage"}
+}
+
+// machinePackages are the packages whose tests need the machine, and no cluster.
+func machinePackages() []string { return slices.Concat(enginePackages(), hostPackages()) }
 
 // measuringCluster is the package among the measuring ones that starts clusters.
 const measuringCluster = "internal/bench/pods"
@@ -36,7 +48,7 @@ const measuringCluster = "internal/bench/pods"
 func measuring() map[string][]string {
 	return map[string][]string{
 		"internal/bench/catalogue": nil,
-		measuringCluster:           nil,
+		measuringCluster:           {"TestDelayIsFoundInItsStages"},
 		"internal/cli":             {"TestRealAB", "TestRealDensity"},
 		"internal/monitor":         {"TestCPUOfADaemon", "TestCPUOfThreads", "TestSamplesOfRealProcesses"},
 	}
@@ -90,14 +102,22 @@ func (s *suite) steps() []step {
 	if s.all {
 		limit, timeout = 150*time.Minute, "120m"
 	}
-	lock := []string{"-exec", "flock --close '" + filepath.Join(s.root, "scripts/test.sh") + "'"}
-	engines := step{
-		name: "engines", after: []string{"programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: limit,
-		args: goTest(slices.Concat(
-			[]string{"-p", "2", "-parallel", "4", "-timeout", timeout}, lock,
-			[]string{"-skip", pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))}, below(machinePackages()))...),
-		env: s.env(), late: s.containerds,
+	skips := pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))
+	// machine returns the step of packages that run one at a time. The option of the machine's lock lets other steps run beside them, or not.
+	machine := func(name, option string, dirs []string, flags ...string) step {
+		queue, machineLock := filepath.Join(s.out, name+".lock"), filepath.Join(s.out, "machine.lock")
+		lock := fmt.Sprintf("flock --close '%s' flock --close %s '%s'", queue, option, machineLock)
+		return step{
+			name: name, after: []string{"programs", "runtimes"}, parts: partsOfEngines, tests: true, limit: limit, env: s.env(),
+			args: goTest(slices.Concat([]string{"-p", "2", "-timeout", timeout, "-exec", lock}, flags, below(dirs))...),
+		}
 	}
+	engines := machine("engines", "--shared", enginePackages(), "-parallel", "4", "-skip", skips)
+	engines.after, engines.late = append(engines.after, "image", "tools"), s.containerds
+	clusters := machine("cluster", "--shared", clusterPackages(), "-skip", skips)
+	clusters.after, clusters.tools = append(clusters.after, "kube"), tools
+	host := machine("host", "--exclusive", hostPackages(), "-parallel", "4", "-skip", skips)
+	host.after = append(host.after, "image")
 	list := []step{
 		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},
 		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
@@ -107,11 +127,7 @@ func (s *suite) steps() []step {
 		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
 		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 20 * time.Minute, gentle: true},
 		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 20 * time.Minute, gentle: true},
-		engines,
-		{
-			name: "cluster", after: []string{"programs", "kube", "runtimes"}, parts: partsOfEngines, tools: tools, tests: true, limit: limit,
-			args: goTest(slices.Concat([]string{"-p", "2", "-timeout", timeout}, lock, below(clusterPackages()))...), env: s.env(),
-		},
+		engines, clusters, host,
 	}
 	if s.lab {
 		list = append(list, step{
@@ -169,7 +185,7 @@ func (s *suite) further() []step {
 		},
 		{name: "fuzz", after: []string{"~race"}, args: []string{"make", "--no-print-directory", "fuzz"}, limit: 40 * time.Minute, gentle: true},
 		{
-			name: "pages", after: []string{"~engines", "~lab", "~fuzz", "programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: 60 * time.Minute,
+			name: "pages", after: []string{"~engines", "~host", "~cluster", "~lab", "~fuzz", "programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: 60 * time.Minute,
 			args: goTest("-p", "1", "-timeout", "50m", "./test/pages"), env: append(s.env(), "TOUCHSTONE_PAGES=1"),
 		},
 	}

@@ -52,15 +52,15 @@ func TestMachinePackages(t *testing.T) {
 	// The fake engine has no process, and the others start only processes of their own, in private directories.
 	harmless := []string{
 		"internal/engine/fake", "internal/engine/enginetest", "internal/image", "internal/parts", "internal/store", "internal/trust",
-		"internal/turn", "internal/workload/probe", "internal/bench/catalogue", measuringCluster, "test/lab", "test/pages",
+		"internal/turn", "internal/workload/probe", "internal/bench/catalogue", "test/lab", "test/pages",
 	}
 	uses, clusters := regexp.MustCompile(`enginetest\.(Session|Workload)\(|Gete?uid\(\) != 0`), regexp.MustCompile(`/test/cluster["]`)
 	dirs := packages(checkout)
 	for _, dir := range dirs {
-		if clusters.Match(sources(t, dir)) && !slices.Contains(clusterPackages(), dir) && dir != measuringCluster {
+		if clusters.Match(sources(t, dir)) && !slices.Contains(clusterPackages(), dir) {
 			t.Errorf("the tests of %s start clusters, but clusterPackages lacks it", dir)
 		}
-		if uses.Match(sources(t, dir)) && !slices.Contains(machinePackages(), dir) && !slices.Contains(harmless, dir) {
+		if uses.Match(sources(t, dir)) && !slices.Contains(slices.Concat(machinePackages(), clusterPackages(), harmless), dir) {
 			t.Errorf("the tests of %s use the machine, but machinePackages lacks it", dir)
 		}
 	}
@@ -87,7 +87,7 @@ func TestMeasuringTests(t *testing.T) {
 				t.Errorf("package %s has no test %s", dir, name)
 			}
 			for _, rival := range having[name] {
-				if rival != dir && slices.Contains(machinePackages(), rival) {
+				if rival != dir && slices.Contains(slices.Concat(machinePackages(), clusterPackages()), rival) {
 					t.Errorf("test %s of %s runs nowhere: %s measures in a test of the same name", name, rival, dir)
 				}
 			}

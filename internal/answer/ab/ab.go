@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/touchstone-bench/touchstone/internal/answer/counts"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
@@ -19,7 +20,12 @@ func Document(c *ab.Document) *document.Document {
 	if c.Unfinished != "" {
 		d.Notes = append(d.Notes, document.Text{Text: "Runs are missing: " + c.Unfinished + ".", Tone: document.Alarm})
 	}
-	d.Blocks = append(append(append(d.Blocks, facts(c)), matrix(c)...), values(c))
+	d.Blocks = append(d.Blocks, facts(c))
+	d.Blocks = append(d.Blocks, counts.Section(c.Counts)...)
+	if c.Untimed {
+		return d
+	}
+	d.Blocks = append(append(d.Blocks, matrix(c)...), values(c))
 	d.Blocks = append(append(d.Blocks, plots(c)...), runs(c), method(c))
 	return d
 }
@@ -155,7 +161,7 @@ func method(c *ab.Document) document.Block {
 
 // checks are the values, with a suite for each benchmark.
 func checks(c *ab.Document) []document.Check {
-	list := []document.Check{}
+	list := append([]document.Check{}, counts.Checks(c.Counts)...)
 	for i := range c.Values {
 		v := &c.Values[i]
 		list = append(list, document.Check{

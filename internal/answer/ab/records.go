@@ -5,7 +5,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 )
 
-// records has a row for each value.
+// records has a row for each value, and for each gate by counts.
 func records(c *ab.Document) document.Records {
 	r := document.Records{Columns: []string{
 		"benchmark", "params", "metric", "unit", "better", "target_a", "target_b", "margin", "ratio", "ratio_low", "ratio_high", "between_runs_log_sd",
@@ -22,6 +22,15 @@ func records(c *ab.Document) document.Records {
 			document.NumberOf(v.Ratio), document.NumberOf(v.Lo), document.NumberOf(v.Hi), document.NumberOf(v.Between),
 			v.LostA, v.LostB, len(v.Ratios), decision, string(v.Answer), v.Reason,
 		})
+	}
+	if c.Counts == nil {
+		return r
+	}
+	for _, k := range c.Counts.Checks {
+		row := make([]any, len(r.Columns))
+		row[0], row[2], row[5], row[6] = k.Title, "counts of "+k.Name, c.A.Target, c.B.Target
+		copy(row[len(row)-2:], []any{string(k.Answer), k.Gate + ": " + k.Reason})
+		r.Rows = append(r.Rows, row)
 	}
 	return r
 }

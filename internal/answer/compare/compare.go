@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/answer/counts"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
@@ -24,6 +25,7 @@ func Document(c *sides.Comparison) *document.Document {
 	d.Blocks = append(d.Blocks, document.Facts{Items: []document.Fact{side("A", c.NameA, c.A), side("B", c.NameB, c.B)}}, matrix(c), runs(c))
 	d.Blocks = append(d.Blocks, differences(c)...)
 	d.Blocks = append(d.Blocks, gates(c)...)
+	d.Blocks = append(d.Blocks, counts.Section(c.Counts)...)
 	d.Blocks = append(d.Blocks, metrics(c)...)
 	d.Blocks = append(d.Blocks, oneSided(c)...)
 	return d
@@ -85,8 +87,17 @@ func gates(c *sides.Comparison) []document.Block {
 			cells[0][0].Tone = document.AnswerTone(answer)
 			t.Rows = append(t.Rows, cells)
 		}
+		for i := range c.CountChecks() {
+			k := &c.CountChecks()[i]
+			if k.Answer != answer {
+				continue
+			}
+			cells := document.Cells(string(answer), counts.Subject(k), k.Gate, quantity.None, quantity.None, k.Reason)
+			cells[0][0].Tone = document.AnswerTone(answer)
+			t.Rows = append(t.Rows, cells)
+		}
 	}
-	if len(c.Gates) == 0 {
+	if len(t.Rows) == 1 {
 		return nil
 	}
 	return []document.Block{document.Section{ID: "gates", Title: "Gates", Blocks: []document.Block{t}}}
@@ -130,7 +141,7 @@ func checks(c *sides.Comparison) []document.Check {
 			Suite: suite, Name: name, Status: document.AnswerStatus(k.Answer), Answer: string(k.Answer), Message: fmt.Sprintf("%s: %s", k.Gate, k.Why),
 		})
 	}
-	return list
+	return append(list, counts.Checks(c.Counts)...)
 }
 
 // listing is a table of records without rows.

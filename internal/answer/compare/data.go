@@ -2,6 +2,7 @@ package compare
 
 import (
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -15,17 +16,18 @@ const schemaVersion = 1
 
 // Data is the JSON of a comparison. A number that does not exist is null.
 type Data struct {
-	Kind        string           `json:"kind" doc:"Kind of the document."`
-	Version     int              `json:"schema_version" doc:"Version of the document. It rises if a field changes its meaning or goes away."`
-	A           sideData         `json:"a" doc:"The side that is compared with."`
-	B           sideData         `json:"b" doc:"The side that is compared."`
-	Differences []differenceData `json:"differences" doc:"The facts that differ between the runs."`
-	Notes       []string         `json:"notes" doc:"Statements about the runs."`
-	Method      methodData       `json:"method" doc:"The meaning of the verdicts."`
-	Metrics     []metricData     `json:"metrics" doc:"The metrics that both sides have."`
-	OneSided    []oneSidedData   `json:"one_sided" doc:"The metrics that one side lacks."`
-	Gates       []gateData       `json:"gates" doc:"The gates, one for each metric that a gate selects."`
-	Outcome     *stats.Answer    `json:"outcome" doc:"The answer of all gates; null without gates. The exit codes are 4, 0 and 6."`
+	Kind        string             `json:"kind" doc:"Kind of the document."`
+	Version     int                `json:"schema_version" doc:"Version of the document. It rises if a field changes its meaning or goes away."`
+	A           sideData           `json:"a" doc:"The side that is compared with."`
+	B           sideData           `json:"b" doc:"The side that is compared."`
+	Differences []differenceData   `json:"differences" doc:"The facts that differ between the runs."`
+	Notes       []string           `json:"notes" doc:"Statements about the runs."`
+	Method      methodData         `json:"method" doc:"The meaning of the verdicts."`
+	Metrics     []metricData       `json:"metrics" doc:"The metrics that both sides have."`
+	OneSided    []oneSidedData     `json:"one_sided" doc:"The metrics that one side lacks."`
+	Gates       []gateData         `json:"gates" doc:"The gates, one for each metric that a gate selects."`
+	Counts      *counts.Comparison `json:"counts,omitempty" doc:"The counts of the traces; absent if the sides have no traced benchmark in common."`
+	Outcome     *stats.Answer      `json:"outcome" doc:"The answer of all gates; null without gates. The exit codes are 4, 0 and 6."`
 }
 
 type (
@@ -109,7 +111,7 @@ func data(c *sides.Comparison) Data {
 		Kind: Kind, Version: schemaVersion, A: newSideData(c.NameA, c.A), B: newSideData(c.NameB, c.B),
 		Differences: []differenceData{}, Notes: append([]string{}, c.Notes...),
 		Method:  methodData{c.Single, c.Compared, c.Shown, c.Alone, stats.Alpha * float64(c.Compared)},
-		Metrics: []metricData{}, OneSided: []oneSidedData{}, Gates: []gateData{},
+		Metrics: []metricData{}, OneSided: []oneSidedData{}, Gates: []gateData{}, Counts: c.Counts,
 	}
 	if o := c.Outcome(); o != "" {
 		d.Outcome = &o

@@ -5,7 +5,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 )
 
-// records has a row for each metric, for each that only one side has, and for each gate without a metric.
+// records has a row for each metric, for each that only one side has, for each gate without a metric, and for each gate by counts.
 func records(c *sides.Comparison) document.Records {
 	r := document.Records{Columns: []string{
 		"benchmark", "params", "params_b", "target", "metric", "unit", "better", "median_a", "median_b", "ratio", "ratio_low", "ratio_high",
@@ -50,6 +50,12 @@ func records(c *sides.Comparison) document.Records {
 			gate(row, k)
 			r.Rows = append(r.Rows, row)
 		}
+	}
+	for _, k := range c.CountChecks() {
+		row := make([]any, len(r.Columns))
+		row[0], row[3] = k.Title, k.Target
+		copy(row[len(row)-3:], []any{k.Gate, string(k.Answer), k.Reason})
+		r.Rows = append(r.Rows, row)
 	}
 	return r
 }

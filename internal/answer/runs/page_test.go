@@ -216,6 +216,9 @@ func sectionOf(page, id string) string {
 
 // No page has a value that is no number, or draws a bar outside of its place.
 func TestPagesAreWhole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many reports")
+	}
 	partner := reporttest.Small()
 	pages := map[string]string{"machines": pageOfRuns(t, reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})}
 	for name, run := range map[string]result.Run{
@@ -368,6 +371,9 @@ func TestSameRunGivesSameBytes(t *testing.T) {
 
 // A report that drops the samples of its runs is the same report.
 func TestReleasedSamplesChangeNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many reports")
+	}
 	makers := map[string]func() []result.Run{
 		"sample":     func() []result.Run { return []result.Run{reporttest.Sample()} },
 		"suite":      func() []result.Run { return []result.Run{reporttest.Suite()} },

@@ -3,21 +3,10 @@ package runs
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
-)
-
-// outsideCalls is the name of the time outside of all calls of the engine.
-const outsideCalls = "(between calls)"
-
-// The groups of system calls in the table. The JSON has each call.
-var (
-	mountCalls = []string{"mount", "move_mount"}
-	syncCalls  = []string{"fdatasync", "fsync", "msync", "sync", "sync_file_range", "syncfs"}
-	openCalls  = []string{"creat", "open", "openat", "openat2"}
 )
 
 // traces are the tables of the traces of a run, a table a benchmark.
@@ -62,24 +51,15 @@ func tracedRows(c *analysis.Traced) [][]document.Cell {
 			step = ""
 		}
 		if s.Step == "" && (i == 0 || c.Steps[i-1].Step != "") {
-			step = outsideCalls
+			step = analysis.OutsideCalls
 		}
 		part := func(names []string) string {
-			return spelledRange(s.Sum(func(call string) bool { return slices.Contains(names, call) }))
+			return s.Sum(func(call string) bool { return slices.Contains(names, call) }).String()
 		}
 		rows = append(rows, document.Cells(
-			target, step, s.Component, spelledRange(s.Sum(func(string) bool { return true })), spelledRange(s.Executed()),
-			part(mountCalls), part(syncCalls), part(openCalls), spelledRange(s.Processes), spelledRange(s.Threads),
+			target, step, s.Component, s.Sum(func(string) bool { return true }).String(), s.Executed().String(),
+			part(analysis.MountCalls), part(analysis.SyncCalls), part(analysis.OpenCalls), s.Processes.String(), s.Threads.String(),
 		))
 	}
 	return rows
-}
-
-// spelledRange spells the range of a count: "52", or "259–313".
-func spelledRange(r analysis.Range) string {
-	bottom := strconv.FormatInt(r.Least, 10)
-	if r.Least == r.Most {
-		return bottom
-	}
-	return bottom + "–" + strconv.FormatInt(r.Most, 10)
 }

@@ -2,13 +2,16 @@
 package selfcheck
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
@@ -53,9 +56,10 @@ const (
 	smallestTitle = "Smallest delay found"
 	ownTitle      = "Touchstone's own part"
 	limitsTitle   = "Smallest delay that a verdict shows"
+	countsTitle   = "Counts of system calls"
 )
 
-var ids = map[string]string{delaysTitle: "delays", smallestTitle: "smallest", ownTitle: "overhead", limitsTitle: "limits"}
+var ids = map[string]string{delaysTitle: "delays", smallestTitle: "smallest", ownTitle: "overhead", limitsTitle: "limits", countsTitle: "counts"}
 
 // gaps are the reasons of dashes.
 var gaps = map[string]string{
@@ -104,7 +108,20 @@ func parts(r *selfcheck.Record) []document.Block {
 	add(smallestTitle, smallest(r))
 	add(ownTitle, overhead(r), fmt.Sprintf("Touchstone's own CPU time: %s of the time of all trials.", quantity.Percent(r.Self)))
 	add(limitsTitle, limits(r), fmt.Sprintf("In any part of the distribution, with a probability of %s, as a share of the median.", quantity.Percent(stats.Power)))
+	if r.Counts != nil {
+		add(countsTitle, varying(r.Counts), fmt.Sprintf("Of %s. Gates by counts leave out the calls that vary, in the steps and components where they do.", quantity.Counted(r.Counts.Traces, "trace")))
+	}
 	return blocks
+}
+
+// varying is a row for each benchmark with the names of the calls that vary.
+func varying(l *counts.Learned) [][]document.Cell {
+	rows := [][]document.Cell{document.Cells("Benchmark", "Stable counts", "Calls that vary")}
+	for i := range l.Benchmarks {
+		b := &l.Benchmarks[i]
+		rows = append(rows, document.Cells(b.Title(), strconv.Itoa(b.Stable), cmp.Or(strings.Join(b.Names(), ", "), "none")))
+	}
+	return rows
 }
 
 func delays(r *selfcheck.Record) [][]document.Cell {

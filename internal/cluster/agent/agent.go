@@ -98,7 +98,7 @@ func (a *agent) work(ctx context.Context, folder string, follow func(context.Con
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	defer background(ctx, follow)()
-	a.journal = &journal{Store: db, log: a.log, runID: a.fleet.RunID(a.node.Name), pod: a.pod}
+	a.journal = &journal{Store: db, log: a.log, runID: a.fleet.RunID(a.node.Name), pod: a.pod, images: a.images}
 	return a.run(ctx)
 }
 
@@ -108,8 +108,9 @@ type agent struct {
 	fleet cluster.Fleet
 	node  cluster.Node
 	plan  plan.Plan
-	// isOnNode is set for the delegate of a privileged agent.
+	// isOnNode is set for the delegate of a privileged agent, and images has the image of its agent.
 	isOnNode bool
+	images   []result.Image
 
 	log     *record.Writer
 	pod     *pod
@@ -124,6 +125,10 @@ func (a *agent) read() error {
 	}
 	if err == nil {
 		err = json.Unmarshal([]byte(a.Getenv(cluster.FactVariable)), &a.node)
+	}
+	if text := a.Getenv(cluster.ImageVariable); err == nil && text != "" {
+		a.images = make([]result.Image, 1)
+		err = json.Unmarshal([]byte(text), &a.images[0])
 	}
 	if err != nil {
 		return fmt.Errorf("read the facts of the cluster run: %w; an agent runs only in a pod that touchstone cluster run has made", err)

@@ -50,9 +50,9 @@ type wish struct {
 
 // delegate executes the plan on the node.
 func (a *agent) delegate(ctx context.Context) error {
-	env := []string{"HOME=" + a.nodeDir(), "TMPDIR=" + a.nodeDir()}
-	for _, name := range []string{cluster.NodeVariable, cluster.PodVariable, cluster.UIDVariable, cluster.FactVariable} {
-		env = append(env, name+"="+a.Getenv(name))
+	env, err := a.delegateVariables(ctx)
+	if err != nil {
+		return errTerminated
 	}
 	d, err := process.StartOnMachine(a.Log, env, "agent", "node", strconv.Itoa(os.Getpid()))
 	if err != nil {
@@ -77,6 +77,20 @@ func (a *agent) delegate(ctx context.Context) error {
 			return endOfDelegate(awaitDelegate(ctx, d, exits))
 		}
 	}
+}
+
+// delegateVariables are the variables of a delegate. Only the API server knows the image of the pod, and the delegate has no access to it.
+func (a *agent) delegateVariables(ctx context.Context) ([]string, error) {
+	pod, err := execution.PodImage(ctx, a.pods())
+	if err != nil {
+		return nil, err
+	}
+	facts, err := json.Marshal(pod)
+	variables := []string{"HOME=" + a.nodeDir(), "TMPDIR=" + a.nodeDir(), cluster.ImageVariable + "=" + string(facts)}
+	for _, name := range []string{cluster.NodeVariable, cluster.PodVariable, cluster.UIDVariable, cluster.FactVariable} {
+		variables = append(variables, name+"="+a.Getenv(name))
+	}
+	return variables, err
 }
 
 // awaitDelegate waits for the end of a delegate in order, and kills it if it lasts too long.

@@ -11,10 +11,16 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/cluster"
+	"github.com/touchstone-bench/touchstone/internal/cluster/record"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/kube/kubetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
@@ -49,6 +55,48 @@ func TestWishes(t *testing.T) {
 	}
 	must.Do(t, agent.Close())
 	<-end
+}
+
+// The run of a node has the digest of the image that its privileged agent runs.
+func TestImageOfAgent(t *testing.T) {
+	s := kubetest.New(t)
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	s.Set(t, "/api/v1/namespaces/ns/pods/p", &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{ImageID: "registry/touchstone@" + digest}}},
+	})
+	root := t.TempDir()
+	files := filepath.Join(root, cluster.PlanDir)
+	fleet := cluster.Fleet{ID: "f", Namespace: "ns", Image: "registry/touchstone:1", Privileged: true}
+	must.Do(t, os.MkdirAll(files, 0o700), os.WriteFile(filepath.Join(files, cluster.FleetFile), []byte(fleet.Facts()), 0o600),
+		os.WriteFile(filepath.Join(files, cluster.PlanFile), []byte("version: 1\nbenchmarks: [operations]\n"), 0o600))
+	variables := map[string]string{cluster.NodeVariable: "n1", cluster.PodVariable: "p", cluster.FactVariable: `{"name": "n1"}`}
+	config := Config{Client: s.Client(t), Root: root, Getenv: func(name string) string { return variables[name] }}
+	a := &agent{Config: config}
+	must.Do(t, a.read())
+	list, err := a.delegateVariables(t.Context())
+	must.Do(t, err)
+	for _, variable := range list {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	delegate := &agent{Config: config}
+	must.Do(t, delegate.read())
+	want := result.Image{Name: "registry/touchstone:1", Digest: digest}
+	if len(delegate.images) != 1 || delegate.images[0] != want {
+		t.Fatalf("the delegate has the images %+v, want %+v", delegate.images, want)
+	}
+	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "touchstone.db"))
+	must.Do(t, err)
+	t.Cleanup(func() { must.Do(t, db.Close()) })
+	j := &journal{Store: db, log: record.NewWriter(io.Discard), images: delegate.images}
+	run := result.Run{ID: "r", State: result.Running, Images: []result.Image{{Name: "workload", Digest: digest}}}
+	must.Do(t, j.Create(t.Context(), run))
+	record, err := db.Run(t.Context(), "r")
+	must.Do(t, err)
+	if len(record.Images) != 2 || record.Images[1] != want {
+		t.Errorf("the run has the images %+v, want also %+v", record.Images, want)
+	}
 }
 
 // The workload image of a node has the files of the agent's image, without the agent and without the mounts of its container.

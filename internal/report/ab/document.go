@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -16,27 +17,29 @@ const SchemaVersion = 1
 
 // Document is a comparison as its JSON has it, and as package answer/ab shows it. Ratios are B/A. A number that does not exist is nil.
 type Document struct {
-	Kind           string       `json:"kind" doc:"Kind of the document."`
-	Version        int          `json:"schema_version" doc:"Version of the document. It rises if a field changes its meaning or goes away."`
-	Tool           result.Tool  `json:"generator" doc:"The program that made the comparison."`
-	Started        time.Time    `json:"started,omitzero" doc:"The start of the calibration; absent if it is unknown."`
-	Machine        *Machine     `json:"machine,omitempty" doc:"The machine of the runs; absent if it is unknown."`
-	Answer         stats.Answer `json:"answer" doc:"The answer for all values: worse if one value is worse, and not worse if all values are."`
-	Code           int          `json:"exit_code" schema:"maximum=255" doc:"The exit code of the command: 4 worse, 0 not worse, 6 inconclusive, 130 interrupted, another one after an error."`
-	Margin         float64      `json:"margin" schema:"exclusiveMinimum=0" doc:"The largest difference that does not matter, as a share: 0.03 is 3 %."`
-	A              Build        `json:"a" doc:"The old build, the baseline."`
-	B              Build        `json:"b" doc:"The new build."`
-	Level          float64      `json:"interval_error_probability" schema:"exclusiveMinimum=0;maximum=1" doc:"The error probability of each interval, over all looks."`
-	MostRuns       int          `json:"planned_runs" doc:"The largest number of runs; 0 if none followed the calibration."`
-	Blocks         int          `json:"blocks_per_run" doc:"Number of measured blocks in each run; 0 if no run followed the calibration."`
-	Budget         float64      `json:"budget_s" schema:"minimum=0" doc:"The longest time for all runs, in seconds."`
-	Spent          float64      `json:"spent_s" schema:"minimum=0" doc:"The time of all runs with the calibration, in seconds."`
-	Unfinished     string       `json:"unfinished,omitempty" schema:"minLength=1" doc:"The reason for missing runs."`
-	Decision       float64      `json:"decision_s,omitempty" schema:"exclusiveMinimum=0" doc:"The predicted time of a comparison that decides, in seconds, without its calibration; absent with an answer, if more runs would not decide, and if no time up to a day would."`
-	DecisionRuns   int          `json:"decision_runs,omitempty" schema:"minimum=4" doc:"Number of runs of this comparison."`
-	DecisionBlocks int          `json:"decision_blocks_per_run,omitempty" schema:"minimum=1" doc:"Number of blocks in each of its runs."`
-	Values         []Outcome    `json:"values" doc:"The compared values."`
-	Runs           []Done       `json:"runs" doc:"The runs in their order, without the calibration."`
+	Kind           string             `json:"kind" doc:"Kind of the document."`
+	Version        int                `json:"schema_version" doc:"Version of the document. It rises if a field changes its meaning or goes away."`
+	Tool           result.Tool        `json:"generator" doc:"The program that made the comparison."`
+	Started        time.Time          `json:"started,omitzero" doc:"The start of the calibration; absent if it is unknown."`
+	Machine        *Machine           `json:"machine,omitempty" doc:"The machine of the runs; absent if it is unknown."`
+	Answer         stats.Answer       `json:"answer" doc:"The answer for all values and all gates by counts: worse if one of them is worse, and not worse if all are. Without values and gates it is not worse, because no count differs."`
+	Code           int                `json:"exit_code" schema:"maximum=255" doc:"The exit code of the command: 4 worse, 0 not worse, 6 inconclusive, 130 interrupted, another one after an error."`
+	Margin         float64            `json:"margin" schema:"exclusiveMinimum=0" doc:"The largest difference that does not matter, as a share: 0.03 is 3 %."`
+	A              Build              `json:"a" doc:"The old build, the baseline."`
+	B              Build              `json:"b" doc:"The new build."`
+	Level          float64            `json:"interval_error_probability" schema:"exclusiveMinimum=0;maximum=1" doc:"The error probability of each interval, over all looks."`
+	MostRuns       int                `json:"planned_runs" doc:"The largest number of runs; 0 if none followed the calibration."`
+	Blocks         int                `json:"blocks_per_run" doc:"Number of measured blocks in each run; 0 if no run followed the calibration."`
+	Budget         float64            `json:"budget_s" schema:"minimum=0" doc:"The longest time for all runs, in seconds."`
+	Spent          float64            `json:"spent_s" schema:"minimum=0" doc:"The time of all runs with the calibration, in seconds."`
+	Unfinished     string             `json:"unfinished,omitempty" schema:"minLength=1" doc:"The reason for missing runs."`
+	Decision       float64            `json:"decision_s,omitempty" schema:"exclusiveMinimum=0" doc:"The predicted time of a comparison that decides, in seconds, without its calibration; absent with an answer, if more runs would not decide, and if no time up to a day would."`
+	DecisionRuns   int                `json:"decision_runs,omitempty" schema:"minimum=4" doc:"Number of runs of this comparison."`
+	DecisionBlocks int                `json:"decision_blocks_per_run,omitempty" schema:"minimum=1" doc:"Number of blocks in each of its runs."`
+	Untimed        bool               `json:"untimed,omitempty" doc:"Set if the counts gave the answer, and no time was measured."`
+	Counts         *counts.Comparison `json:"counts,omitempty" doc:"The counts of traced trials of both builds; absent without --first counts and without gates by counts."`
+	Values         []Outcome          `json:"values" doc:"The compared values."`
+	Runs           []Done             `json:"runs" doc:"The runs in their order, without the calibration."`
 }
 
 // Machine is the machine of the runs.

@@ -14,11 +14,22 @@ import (
 
 // Question is the question of the comparison.
 func (d *Document) Question() string {
+	if d.Untimed {
+		return fmt.Sprintf("Do the counts of %s and %s differ?", d.A.Target, d.B.Target)
+	}
 	return fmt.Sprintf("Is %s worse than %s by more than %s?", d.B.Target, d.A.Target, quantity.Percent(d.Margin))
 }
 
 // Sentence is the answer as a sentence without a full stop.
 func (d *Document) Sentence() string {
+	switch {
+	case d.Untimed && d.Answer == stats.Worse, d.Counts != nil && d.Counts.Outcome() == stats.Worse:
+		return "B is worse than a gate by counts allows"
+	case d.Untimed && d.Answer == stats.Inconclusive:
+		return "A gate by counts is undecided: inconclusive"
+	case d.Untimed:
+		return "No stable count differs, so no time was measured"
+	}
 	if d.Answer == stats.Inconclusive {
 		return "B is neither shown to be worse than the margin, nor shown not to be: inconclusive"
 	}
@@ -27,6 +38,9 @@ func (d *Document) Sentence() string {
 
 // Extent spells the margin, the runs and the time.
 func (d *Document) Extent() string {
+	if d.Untimed {
+		return fmt.Sprintf("counts alone; %v", quantity.RoundedTime(seconds(d.Spent)))
+	}
 	runs := "no run after the calibration"
 	if d.MostRuns > 0 {
 		runs = fmt.Sprintf("%d of %d runs of %s", len(d.Runs), d.MostRuns, quantity.Counted(d.Blocks, "block"))

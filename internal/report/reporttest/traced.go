@@ -42,3 +42,39 @@ func Traced() result.Run {
 	}
 	return run
 }
+
+// Explained is Small with three traces of each target that have times. The causes of the difference in create are the running time and the sleep of the
+// runtime; the time in the run queue varies.
+func Explained() result.Run {
+	run := Small()
+	for n := range 3 {
+		for _, target := range []string{native, runc} {
+			trace := result.Trace{
+				Seq: len(run.Traces) + 1, Cell: result.Cell{Benchmark: run.Bench[0].Name, Params: run.Trials[0].Params, Target: target}, Status: result.OK,
+				Started: run.Started.Add(time.Hour), Elapsed: time.Second,
+			}
+			for i := range run.Trials {
+				if t := &run.Trials[i]; t.Target == target && t.Block == n {
+					trace.Phases = t.Phases
+				}
+			}
+			for _, p := range trace.Phases {
+				part := func(share float64) time.Duration { return time.Duration(share * float64(p.Duration)) }
+				c := result.TraceCounts{
+					Step: p.Name, Component: "container", Calls: map[string]int64{"mount": 8}, Faults: new(int64(100 + n)),
+					Wall: map[string]time.Duration{result.WallRunning: part(0.6)},
+				}
+				if target == runc {
+					c.Component, c.Calls, c.Programs = "runtime", map[string]int64{"mount": 33, "fsync": 2}, map[string]int64{"runc": 2, "sleep": 1}
+					c.Processes, c.Threads, c.Faults = 3, 10, new(int64(1350+n))
+					c.Wall = map[string]time.Duration{
+						result.WallRunning: part(0.5 + 0.01*float64(n)), "clock_nanosleep": part(0.3), result.WallQueue: part(0.05 * float64(n)), "umount2": part(0.01), "mount": part(0.02),
+					}
+				}
+				trace.Counts = append(trace.Counts, c)
+			}
+			run.Traces = append(run.Traces, trace)
+		}
+	}
+	return run
+}

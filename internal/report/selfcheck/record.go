@@ -3,6 +3,7 @@ package selfcheck
 import (
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -25,5 +26,7 @@ type Record struct {
 	Runs    []string    `json:"runs" doc:"Unique names of the runs."`
 	Blocks  int         `json:"blocks_per_run" doc:"Number of measured blocks in each run."`
 	Spent   float64     `json:"spent_s" schema:"minimum=0" doc:"The time of all runs, in seconds."`
+	// Counts has the counts of traces that vary.
+	Counts *counts.Learned `json:"counts,omitempty" doc:"The counts of traced trials of the runtime, and which of them vary; absent if the machine cannot trace."`
 	Check
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
@@ -47,12 +48,7 @@ var words = []string{"slower", "more", "less", AnyWorse}
 const MostMargin = 10
 
 // GateError is an error in a gate, or a contradiction between gates.
-type GateError struct {
-	// At is the place of the gate.
-	At, Problem string
-}
-
-func (e *GateError) Error() string { return e.At + ": " + e.Problem }
+type GateError = counts.GateError
 
 // String spells a gate: "operations:CreateAndRun=slower:5%".
 func (g Gate) String() string {
@@ -77,7 +73,7 @@ func ParseGate(text string) (Gate, error) {
 	if cut := strings.LastIndexByte(text, '='); cut >= 0 {
 		selector, condition = text[:cut], text[cut+1:]
 		if selector == "" {
-			return Gate{}, &GateError{place, "nothing is before the =; write a benchmark, as in operations=slower:3%, or only slower:3%"}
+			return Gate{}, &GateError{At: place, Problem: "nothing is before the =; write a benchmark, as in operations=slower:3%, or only slower:3%"}
 		}
 	}
 	benchmark, metric, _ := strings.Cut(selector, ":")
@@ -86,11 +82,11 @@ func ParseGate(text string) (Gate, error) {
 
 func newGate(place, benchmark, metric, target, condition string) (Gate, error) {
 	fail := func(format string, args ...any) (Gate, error) {
-		return Gate{}, &GateError{place, fmt.Sprintf(format, args...)}
+		return Gate{}, &GateError{At: place, Problem: fmt.Sprintf(format, args...)}
 	}
 	word, number, ok := strings.Cut(condition, ":")
 	if !ok || !slices.Contains(words, word) {
-		return fail("%q is no condition; write %s, a colon and a margin, as in slower:3%%", condition, strings.Join(words, ", "))
+		return fail("%q is no condition; write %s, a colon and a margin, as in slower:3%%, or a gate by counts, as in counts:mount>0", condition, strings.Join(words, ", "))
 	}
 	percent, isPercent := strings.CutSuffix(strings.TrimSpace(number), "%")
 	margin, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
@@ -125,22 +121,22 @@ func newGate(place, benchmark, metric, target, condition string) (Gate, error) {
 // MaxGateFile is the largest size of a file with gates, in bytes.
 const MaxGateFile = 1 << 20
 
-// ReadGates reads a file with gates: "version: 1", and a list "gates" of mappings with the keys fail-on, benchmark, metric and target. Errors have the line
-// and the column.
-func ReadGates(file string, data []byte) ([]Gate, error) {
+// ReadGates reads a file with gates: "version: 1", and a list "gates" of mappings with the keys fail-on, benchmark, metric and target. Gates by counts have
+// only the first key. Errors have the line and the column.
+func ReadGates(file string, data []byte) ([]Gate, []counts.Gate, error) {
 	text, err := textfile.Read(bytes.NewReader(data), MaxGateFile, textfile.Gates)
 	if err != nil {
-		return nil, &GateError{file, err.Error()}
+		return nil, nil, &GateError{At: file, Problem: err.Error()}
 	}
-	gates, err := readGates(file, text)
+	gates, countGates, err := readGates(file, text)
 	if found := textfile.Blemishes(string(text)); err != nil && len(found) > 0 { // the probable cause
 		b := found[0]
-		return nil, &GateError{fmt.Sprintf("%s:%d:%d", file, b.Line, b.Column), b.Problem + "; " + b.Advice}
+		return nil, nil, &GateError{At: fmt.Sprintf("%s:%d:%d", file, b.Line, b.Column), Problem: b.Problem + "; " + b.Advice}
 	}
-	return gates, err
+	return gates, countGates, err
 }
 
-func readGates(file string, data []byte) (gates []Gate, err error) {
+func readGates(file string, data []byte) (gates []Gate, countGates []counts.Gate, err error) {
 	place := func(t *token.Token) string {
 		if t == nil || t.Position == nil {
 			return file
@@ -148,56 +144,56 @@ func readGates(file string, data []byte) (gates []Gate, err error) {
 		return fmt.Sprintf("%s:%d:%d", file, t.Position.Line, t.Position.Column)
 	}
 	fail := func(t *token.Token, format string, args ...any) error {
-		return &GateError{place(t), fmt.Sprintf(format, args...)}
+		return &GateError{At: place(t), Problem: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case len(data) > MaxGateFile:
-		return nil, fail(nil, "the file is longer than %d bytes; write fewer gates", MaxGateFile)
+		return nil, nil, fail(nil, "the file is longer than %d bytes; write fewer gates", MaxGateFile)
 	case !utf8.Valid(data):
-		return nil, fail(nil, "the file is not UTF-8; save it as UTF-8")
+		return nil, nil, fail(nil, "the file is not UTF-8; save it as UTF-8")
 	}
 	// The library expects trusted input. A panic is reported as an error of the file.
 	defer func() {
 		if v := recover(); v != nil {
-			gates, err = nil, fail(nil, "the file cannot be read as YAML: %v; write it more simply", v)
+			gates, countGates, err = nil, nil, fail(nil, "the file cannot be read as YAML: %v; write it more simply", v)
 		}
 	}()
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		var detail yaml.Error
 		if errors.As(err, &detail) {
-			return nil, fail(detail.GetToken(), "%s", detail.GetMessage())
+			return nil, nil, fail(detail.GetToken(), "%s", detail.GetMessage())
 		}
-		return nil, fail(nil, "%v", err)
+		return nil, nil, fail(nil, "%v", err)
 	}
 	if len(tree.Docs) != 1 || tree.Docs[0].Body == nil {
-		return nil, fail(nil, "the file needs one document with the keys version and gates")
+		return nil, nil, fail(nil, "the file needs one document with the keys version and gates")
 	}
 	root, err := entries(tree.Docs[0].Body, place, "version", "gates")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body := tree.Docs[0].Body.GetToken()
 	if v, ok := root["version"].(*ast.IntegerNode); ok && v.Token.Value != "1" {
-		return nil, fail(v.Token, "version %s of the format of gates is unknown; write \"version: 1\", or use a newer Touchstone", v.Token.Value)
+		return nil, nil, fail(v.Token, "version %s of the format of gates is unknown; write \"version: 1\", or use a newer Touchstone", v.Token.Value)
 	}
 	if v := root["version"]; v == nil || v.GetToken().Value != "1" {
-		return nil, fail(body, `the file needs "version: 1"`)
+		return nil, nil, fail(body, `the file needs "version: 1"`)
 	}
 	list, ok := root["gates"].(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {
-		return nil, fail(body, `the file needs a list "gates" with at least one gate`)
+		return nil, nil, fail(body, `the file needs a list "gates" with at least one gate`)
 	}
 	for _, item := range list.Values {
 		keys, err := entries(item, place, "benchmark", "metric", "target", "fail-on")
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		texts := map[string]string{}
 		for key, node := range keys {
 			text, ok := node.(*ast.StringNode)
 			if !ok {
-				return nil, fail(node.GetToken(), "the value of %s must be a text; put quotes around it", key)
+				return nil, nil, fail(node.GetToken(), "the value of %s must be a text; put quotes around it", key)
 			}
 			texts[key] = text.Value
 		}
@@ -206,31 +202,42 @@ func readGates(file string, data []byte) (gates []Gate, err error) {
 			position = m.Values[0].Key.GetToken() // the mapping's own token is its first colon
 		}
 		if keys["fail-on"] == nil {
-			return nil, fail(position, "the gate needs the key fail-on, as in fail-on: slower:3%%")
+			return nil, nil, fail(position, "the gate needs the key fail-on, as in fail-on: slower:3%%")
+		}
+		if strings.HasPrefix(texts["fail-on"], counts.Prefix) {
+			if len(keys) > 1 {
+				return nil, nil, fail(position, "a gate by counts is for all benchmarks and targets; leave out its other keys")
+			}
+			g, err := counts.ParseGate(place(position), texts["fail-on"])
+			if err != nil {
+				return nil, nil, err
+			}
+			countGates = append(countGates, g)
+			continue
 		}
 		g, err := newGate(place(position), texts["benchmark"], texts["metric"], texts["target"], texts["fail-on"])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		gates = append(gates, g)
 	}
-	return gates, nil
+	return gates, countGates, nil
 }
 
 // entries gives the values of a mapping by key. Other keys, and a repeated key, are errors.
 func entries(node ast.Node, place func(*token.Token) string, keys ...string) (map[string]ast.Node, error) {
 	mapping, ok := node.(*ast.MappingNode)
 	if !ok {
-		return nil, &GateError{place(node.GetToken()), "a mapping with the keys " + strings.Join(keys, ", ") + " is needed here"}
+		return nil, &GateError{At: place(node.GetToken()), Problem: "a mapping with the keys " + strings.Join(keys, ", ") + " is needed here"}
 	}
 	table := map[string]ast.Node{}
 	for _, v := range mapping.Values {
 		key := v.Key.GetToken()
 		switch _, duplicate := table[key.Value]; {
 		case !slices.Contains(keys, key.Value):
-			return nil, &GateError{place(key), fmt.Sprintf("the key %q is unknown; the keys are %s", key.Value, strings.Join(keys, ", "))}
+			return nil, &GateError{At: place(key), Problem: fmt.Sprintf("the key %q is unknown; the keys are %s", key.Value, strings.Join(keys, ", "))}
 		case duplicate:
-			return nil, &GateError{place(key), fmt.Sprintf("the key %q occurs twice", key.Value)}
+			return nil, &GateError{At: place(key), Problem: fmt.Sprintf("the key %q occurs twice", key.Value)}
 		}
 		table[key.Value] = v.Value
 	}
@@ -251,7 +258,7 @@ func Contradictions(gates []Gate) error {
 
 // contradiction is the error for two gates that cannot both hold.
 func contradiction(one, second Gate) error {
-	return &GateError{second.At, fmt.Sprintf("it contradicts %s: both select the same metrics, with the margins %s and %s; leave out one of them",
+	return &GateError{At: second.At, Problem: fmt.Sprintf("it contradicts %s: both select the same metrics, with the margins %s and %s; leave out one of them",
 		one.At, quantity.Percent(one.Margin), quantity.Percent(second.Margin))}
 }
 
@@ -327,12 +334,17 @@ type Check struct {
 }
 
 // Outcome is the answer of all gates: the worst of them. It is empty without a gate.
-func (c *Comparison) Outcome() stats.Answer {
-	var answers []stats.Answer
+func (c *Comparison) Outcome() stats.Answer { return stats.Overall(c.answers()) }
+
+// answers are the answers of all gates.
+func (c *Comparison) answers() (answers []stats.Answer) {
 	for _, k := range c.Gates {
 		answers = append(answers, k.Answer)
 	}
-	return stats.Overall(answers)
+	for _, k := range c.CountChecks() {
+		answers = append(answers, k.Answer)
+	}
+	return answers
 }
 
 // check answers the gates. The answer "worse" holds over all gates together, by Holm's correction. To pass all gates must be "not worse", each at

@@ -69,7 +69,7 @@ func TestParseGate(t *testing.T) {
 }
 
 func TestReadGates(t *testing.T) {
-	got, err := sides.ReadGates("gates.yaml", []byte(`# margins of the project
+	got, countGates, err := sides.ReadGates("gates.yaml", []byte(`# margins of the project
 version: 1
 gates:
   - fail-on: slower:3%
@@ -77,6 +77,7 @@ gates:
     metric: CreateAndRun
     target: oci/*
     fail-on: "slower:5%"
+  - fail-on: counts:mount,execve>0
 `))
 	want := []sides.Gate{
 		{Word: "slower", Margin: 0.03, At: "gates.yaml:4:5"},
@@ -84,6 +85,9 @@ gates:
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("the gates are %+v, %v; want %+v", got, err, want)
+	}
+	if len(countGates) != 1 || countGates[0].String() != "counts:mount,execve>0" || countGates[0].At != "gates.yaml:9:5" {
+		t.Errorf("the gates by counts are %+v", countGates)
 	}
 	for text, want := range map[string]string{
 		"":                           "gates.yaml: the file needs one document",
@@ -99,6 +103,8 @@ gates:
 		"version: 1\ngates:\n- metric: 3\n  fail-on: slower:3%\n":      "gates.yaml:3:11: the value of metric must be a text",
 		"version: 1\ngates:\n- fail-on: slower:3%\n  runs: 3\n":        `gates.yaml:4:3: the key "runs" is unknown`,
 		"version: 1\ngates:\n- fail-on: [slower:3%\n":                  "gates.yaml:3:",
+		"version: 1\ngates:\n- fail-on: counts:mnt>0\n":                `gates.yaml:3:3: column 8: no system call has the name "mnt"`,
+		"version: 1\ngates:\n- fail-on: counts:all>0\n  metric: M\n":   "gates.yaml:3:3: a gate by counts is for all benchmarks and targets",
 		"version: 1\ngates:\n- fail-on: slower:3%\n---\nversion: 1\n":  "one document",
 		"version: 1\ngates:\n- &a\n  fail-on: slower:3%\n- *a\n":       "gates.yaml:",
 		"version: 1\ngates:\n- fail-on:\u00a0slower:3%\n":              `gates.yaml:3:11: an invisible character or a blank that is not a space is here (U+00A0, no-break space)`,
@@ -106,7 +112,7 @@ gates:
 		"version: 1\ngates:\n- fail-on: slower:3%\n\xff":               "the file is not UTF-8",
 		"version: 1\ngates:\n- fail-on: " + strings.Repeat("x", 1<<20): "is longer than 1048576 bytes",
 	} {
-		_, err := sides.ReadGates("gates.yaml", []byte(text))
+		_, _, err := sides.ReadGates("gates.yaml", []byte(text))
 		if is := (*sides.GateError)(nil); !errors.As(err, &is) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q gives %v, want %q", text, err, want)
 		}
@@ -119,12 +125,12 @@ func TestDocumentedGates(t *testing.T) {
 	must.Do(t, err)
 	_, block, hasStart := strings.Cut(string(page), "```yaml\n")
 	block, _, hasEnd := strings.Cut(block, "```")
-	if list, err := sides.ReadGates("compare.md", []byte(block)); !hasStart || !hasEnd || err != nil || len(list) != 2 {
+	if list, _, err := sides.ReadGates("compare.md", []byte(block)); !hasStart || !hasEnd || err != nil || len(list) != 2 {
 		t.Errorf("the page has the gates %v: %v", list, err)
 	}
 	example, err := os.ReadFile("../../../examples/ci/gates.yaml")
 	must.Do(t, err)
-	if list, err := sides.ReadGates("gates.yaml", example); err != nil || len(list) != 2 {
+	if list, _, err := sides.ReadGates("gates.yaml", example); err != nil || len(list) != 2 {
 		t.Errorf("the example has the gates %v: %v", list, err)
 	}
 }
@@ -132,7 +138,7 @@ func TestDocumentedGates(t *testing.T) {
 func FuzzReadGates(f *testing.F) {
 	f.Add([]byte("version: 1\ngates:\n- fail-on: slower:3%\n  metric: M*\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := sides.ReadGates("gates.yaml", text)
+		list, _, err := sides.ReadGates("gates.yaml", text)
 		for _, g := range list {
 			if err != nil || g.Margin <= 0 || g.Margin > sides.MostMargin || g.At == "" {
 				t.Errorf("%q gives %+v, %v", text, g, err)
@@ -237,7 +243,7 @@ func TestGateWithAnotherWord(t *testing.T) {
 
 // TestGateWithTarget: a gate of a file can select targets.
 func TestGateWithTarget(t *testing.T) {
-	list, err := sides.ReadGates("g", []byte("version: 1\ngates:\n- {target: 'oci/*', metric: Rate, fail-on: slower:3%}\n"))
+	list, _, err := sides.ReadGates("g", []byte("version: 1\ngates:\n- {target: 'oci/*', metric: Rate, fail-on: slower:3%}\n"))
 	must.Do(t, err)
 	c := compared(t, before(), slow(), sides.Options{Gates: list})
 	if len(c.Gates) != 1 || (c.Gates[0].Cell != result.Cell{Benchmark: lifecycle, Target: "oci/runc"}) {

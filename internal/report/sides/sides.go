@@ -24,6 +24,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -43,6 +44,9 @@ type Options struct {
 	// EmulatedVerdicts gives verdicts about speed for machines with an emulated CPU too.
 	EmulatedVerdicts bool
 	Gates            []Gate
+	CountGates       []counts.Gate
+	// Learned returns the knowledge of a selfcheck about the counts of a target. It may be nil.
+	Learned func(target string) *counts.Learned
 }
 
 // MaybeRun is the verdict on a difference between one run and one run. The runs may be its cause.
@@ -68,6 +72,8 @@ type Comparison struct {
 	// Compared counts the cells with a test, Shown those that differ over the whole comparison, Alone those that differ in their metric alone.
 	Compared, Shown, Alone int
 	Gates                  []Check
+	// Counts are the counts of the traces; nil if the sides have no traced cell in common and no gate is about counts.
+	Counts *counts.Comparison
 }
 
 // Run is a run of a side.
@@ -166,11 +172,11 @@ type identity struct {
 
 // New compares two sides. The error is a *[DifferError] if facts differ that are not allowed, a *[GateError] for gates that contradict, or a
 // *[NothingError] without a common metric.
-func New(a, b Side, o Options) (*Comparison, error) {
+func New(a, b Side, o Options) (c *Comparison, err error) {
 	if err := distinctRuns(a, b); err != nil {
 		return nil, err
 	}
-	c := &Comparison{A: describe(a.Runs), B: describe(b.Runs), NameA: a.Name, NameB: b.Name, Single: len(a.Runs) == 1 && len(b.Runs) == 1}
+	c = &Comparison{A: describe(a.Runs), B: describe(b.Runs), NameA: a.Name, NameB: b.Name, Single: len(a.Runs) == 1 && len(b.Runs) == 1}
 	orderA, cellsA := collect(a.Runs)
 	orderB, cellsB := collect(b.Runs)
 	c.Differences = Differences(a.Runs, b.Runs)
@@ -192,8 +198,10 @@ func New(a, b Side, o Options) (*Comparison, error) {
 	}
 	c.judge()
 	c.Notes = slices.Concat(notes(a, b, c.Single), c.gaps("A", orderA, cellsA, a.Runs), c.gaps("B", orderB, cellsB, b.Runs), conditions(orderA, cellsA, orderB, cellsB))
-	checks, err := c.check(o.Gates)
-	c.Gates = checks
+	if c.Gates, err = c.check(o.Gates); err != nil {
+		return nil, err
+	}
+	c.Counts, err = compareCounts(a, b, o)
 	return c, err
 }
 

@@ -3,6 +3,7 @@ package sides
 import (
 	"fmt"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -26,16 +27,16 @@ func (c *Comparison) Summary() string {
 
 // GateSummary states the answer of all gates. It is empty without a gate.
 func (c *Comparison) GateSummary() string {
-	count := func(a stats.Answer) (n int) {
-		for _, k := range c.Gates {
-			if k.Answer == a {
-				n++
-			}
-		}
-		return n
+	answers := c.answers()
+	count := func(a stats.Answer) int {
+		return len(lists.Filter(answers, func(answer stats.Answer) bool { return answer == a }))
 	}
 	failures, open, fine := count(stats.Worse), count(stats.Inconclusive), count(stats.NotWorse)
-	gated := quantity.Counted(len(c.Gates), "gated metric")
+	noun := "gated metric"
+	if len(answers) > len(c.Gates) {
+		noun = "gated value"
+	}
+	gated := quantity.Counted(len(answers), noun)
 	switch c.Outcome() {
 	case stats.Worse:
 		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, failures, open, fine)

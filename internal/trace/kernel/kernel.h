@@ -53,6 +53,8 @@ struct thread_info___x86 {
 
 struct task_struct {
 	struct thread_info thread_info;
+	__u32 __state;
+	__s32 pid;
 	__s32 tgid;
 	char comm[16];
 	struct task_struct *real_parent;
@@ -61,12 +63,19 @@ struct task_struct {
 	struct signal_struct *signal;
 };
 
+// task_struct___before_5_14 has the field that __state replaced.
+struct task_struct___before_5_14 {
+	long state;
+};
+
 #pragma clang attribute pop
 
 enum {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
+	BPF_RB_NO_WAKEUP = 1,
 	BPF_FIELD_EXISTS = 2, // of __builtin_preserve_field_info
 };
 
@@ -78,6 +87,7 @@ static __u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static __u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, __u32 size, const void *src) = (void *)114;
+static long (*bpf_ringbuf_output)(void *map, const void *data, __u64 size, __u64 flags) = (void *)130;
 
 #define SEC(name) __attribute__((section(name), used))
 

@@ -1,0 +1,195 @@
+// Package explain makes the document of an explanation: each call that takes longer on one target, with the causes in its time and the counts that differ.
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/report/explain"
+	"github.com/touchstone-bench/touchstone/internal/result"
+)
+
+// mostCounts is the number of counts in a table. JSON and CSV have all.
+const mostCounts = 12
+
+// Document is the document of an explanation.
+func Document(e *explain.Explanation) *document.Document {
+	d := &document.Document{
+		Kind: "explanation", Title: e.B + " against " + e.A + ", and why", Data: func() any { return newData(e) }, Records: func() document.Records { return records(e) },
+		Whole: "touchstone explain " + e.A + " " + e.B + " -o json",
+	}
+	for i := range e.Benchmarks {
+		b := &e.Benchmarks[i]
+		s := document.Section{ID: "benchmark/" + b.Title(), Title: b.Title()}
+		for n := range b.Phases {
+			p := &b.Phases[n]
+			if p.Reason == "" {
+				d.Answer = append(d.Answer, document.Text{Text: summary(e, p), Tone: document.Strong})
+			}
+			s.Blocks = append(s.Blocks, phase(e, p))
+		}
+		d.Blocks = append(d.Blocks, s)
+	}
+	if d.Answer == nil {
+		d.Answer = []document.Text{{Text: "No cause is found: " + e.Benchmarks[0].Phases[0].Name + ": " + e.Benchmarks[0].Phases[0].Reason + "."}}
+	}
+	d.Blocks = append(d.Blocks, document.Text{Text: method, Tone: document.Faint})
+	return d
+}
+
+const method = "The difference of a call is of the untraced trials. Its parts are of traced trials, and no moment counts twice. Running time is scaled to the untraced trials. A part is a cause, and a count is " +
+	"shown, if the ranges over the traces of the two targets do not overlap. The rest is not spread over the causes. docs/explain.md has the method."
+
+// order names the target that takes longer, and the other one.
+func order(e *explain.Explanation, p *explain.Phase) (target, reference string) {
+	if p.Difference.Median < 0 {
+		return e.A, e.B
+	}
+	return e.B, e.A
+}
+
+// summary is the answer for a phase in one sentence.
+func summary(e *explain.Explanation, p *explain.Phase) string {
+	target, reference := order(e, p)
+	var causes []string
+	var places []string
+	for _, t := range p.Causes() {
+		text := fmt.Sprintf("%s %s", signed(t.Difference), cause(&t))
+		if place := t.Step + " " + t.Component; !slices.Contains(places, place) {
+			places = append(places, place)
+			text += beside(p, &t)
+		}
+		causes = append(causes, text)
+	}
+	text := fmt.Sprintf("%s: %s takes %s longer than %s", p.Name, target, quantity.Text(math.Abs(p.Difference.Median), result.Seconds), reference)
+	if causes == nil {
+		return text + ". No part of its time is a cause."
+	}
+	return fmt.Sprintf("%s. Of %s: %s; %s unexplained.", text, signed(p.Difference.Median), strings.Join(causes, "; "), signed(p.Unexplained()))
+}
+
+// cause names a part of the time.
+func cause(t *explain.Time) string {
+	if t.Component == explain.Outside {
+		return "outside of the target's processes"
+	}
+	return fmt.Sprintf("%s, %s in %s", withCalls(t), t.Component, t.Step)
+}
+
+// mostCalls is the number of system calls that a cause names.
+const mostCalls = 2
+
+// withCalls is a cause with the system calls that it is made of: "other call (umount2, mount)".
+func withCalls(t *explain.Time) string {
+	if len(t.Calls) == 0 {
+		return cmp.Or(string(t.Cause), quantity.None)
+	}
+	return fmt.Sprintf("%s (%s)", t.Cause, strings.Join(t.Calls[:min(len(t.Calls), mostCalls)], ", "))
+}
+
+// beside are the programs, mounts and fsyncs that differ at the place of a cause.
+func beside(p *explain.Phase, t *explain.Time) string {
+	var words []string
+	for _, kind := range []explain.Kind{explain.Program, explain.Mount, explain.Sync} {
+		sum := int64(0)
+		for i := range p.Counts {
+			if c := &p.Counts[i]; c.Kind == kind && c.Step == t.Step && c.Component == t.Component {
+				sum += c.Difference()
+			}
+		}
+		if sum != 0 {
+			words = append(words, quantity.TrueMinus(fmt.Sprintf("%+d ", sum))+string(kind))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return " (beside it " + strings.Join(words, ", ") + ")"
+}
+
+// signed spells a difference with its sign.
+func signed(seconds float64) string {
+	text := quantity.Signed(seconds, result.Seconds)
+	if seconds > 0 {
+		return "+" + text
+	}
+	return text
+}
+
+// phase is the section of a phase.
+func phase(e *explain.Explanation, p *explain.Phase) document.Block {
+	s := document.Section{Title: p.Name}
+	s.Blocks = append(s.Blocks, document.Text{Text: fmt.Sprintf(
+		"%s %s, %s %s: %s (95 %% interval %s), %s.", e.A, quantity.Text(p.Base, result.Seconds), e.B, quantity.Text(p.Value, result.Seconds), signed(p.Difference.Median),
+		quantity.DifferenceInterval(p.Difference, result.Seconds), quantity.VerdictWord(p.Comparison.Verdict, result.Metric{Unit: result.Seconds, Better: result.Lower}),
+	)})
+	if p.Reason != "" {
+		s.Blocks = append(s.Blocks, document.Text{Text: "No causes: " + p.Reason + ".", Tone: document.Faint})
+	} else {
+		s.Blocks = append(s.Blocks, times(e, p))
+	}
+	if len(p.Counts) > 0 {
+		s.Blocks = append(s.Blocks, counts(e, p)...)
+	}
+	return s
+}
+
+// times is the table of the causes and of the rest.
+func times(e *explain.Explanation, p *explain.Phase) document.Block {
+	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Step", "Component", "Cause", e.A, e.B, "Difference")}}
+	for _, part := range p.Causes() {
+		t.Rows = append(t.Rows, document.Cells(
+			part.Step, part.Component, withCalls(&part), seconds(part.A), seconds(part.B), signed(part.Difference),
+		))
+	}
+	t.Rows = append(t.Rows, document.Cells("", "", "unexplained", "", "", signed(p.Unexplained())))
+	return t
+}
+
+// seconds spells a range of times.
+func seconds(s explain.Seconds) string {
+	if s.Least == s.Most {
+		return quantity.Text(s.Median, result.Seconds)
+	}
+	return quantity.Range(s.Least, s.Most, result.Seconds)
+}
+
+// counts is the table of the counts that differ.
+func counts(e *explain.Explanation, p *explain.Phase) []document.Block {
+	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Step", "Component", "Count", e.A, e.B, "Difference")}}
+	list := p.Counts
+	var note []document.Block
+	if rest := len(list) - mostCounts; rest > 0 {
+		list = list[:mostCounts]
+		note = append(note, document.Text{Text: fmt.Sprintf("%s more: -o json", quantity.Counted(rest, "count")), Tone: document.Faint})
+	}
+	for i := range list {
+		c := &list[i]
+		t.Rows = append(t.Rows, document.Cells(
+			c.Step, c.Component, counted(c), spelled(c.A), spelled(c.B), quantity.TrueMinus(fmt.Sprintf("%+d", c.Difference())),
+		))
+	}
+	return append([]document.Block{t}, note...)
+}
+
+// counted names a count: "exec runc", "mount".
+func counted(c *explain.Count) string {
+	if c.Name == "" || c.Name == string(c.Kind) {
+		return string(c.Kind)
+	}
+	return string(c.Kind) + " " + c.Name
+}
+
+// spelled spells a range of counts: "52", or "259–313".
+func spelled(r analysis.Range) string {
+	if r.Least == r.Most {
+		return fmt.Sprint(r.Least)
+	}
+	return fmt.Sprintf("%d–%d", r.Least, r.Most)
+}

@@ -78,7 +78,7 @@ attempt. A target that hangs is given up after a time limit. ^C ends the command
 			}
 			return a.withTargets(cmd.Context(), p, func(_ *engine.Session, rows []targetRow) error {
 				if traces {
-					addTraces(rows, trace.Check())
+					addTraces(rows, trace.Check(), trace.CheckFunctions())
 				}
 				return a.listTargets(rows, format)
 			})

@@ -16,11 +16,16 @@ type traceRow struct {
 	Works  bool   `json:"works"`
 	Reason string `json:"reason,omitempty"`
 	Advice string `json:"advice,omitempty"`
+	// Functions is the reason why the kernel's own functions are not counted.
+	Functions string `json:"functions"`
 }
 
-// addTraces fills in the traces of the targets that work. err is the result of trace.Check.
-func addTraces(rows []targetRow, err error) {
-	machine := traceRow{Works: err == nil}
+// addTraces fills in the traces of the targets that work. The errors are the results of trace.Check and trace.CheckFunctions.
+func addTraces(rows []targetRow, err, functions error) {
+	machine := traceRow{Works: err == nil, Functions: "Touchstone counts system calls alone, although the function tracer works here (ftrace)"}
+	if functions != nil {
+		machine.Functions = functions.Error()
+	}
 	if reason, ok := errors.AsType[*trace.Error](err); ok {
 		machine.Reason, machine.Advice = reason.Cause, reason.Remedy
 	} else if err != nil {
@@ -33,7 +38,7 @@ func addTraces(rows []targetRow, err error) {
 		}
 		r.Trace = &machine
 		if reason, ok := r.Cannot[string(engine.OnHost)]; ok {
-			r.Trace = &traceRow{Reason: reason}
+			r.Trace = &traceRow{Reason: reason, Functions: machine.Functions}
 		}
 	}
 }
@@ -58,5 +63,8 @@ func printTraces(w io.Writer, width int, rows []targetRow) {
 			fmt.Fprintln(w)
 		}
 		printWrapped(w, width, "", text)
+	}
+	if answers != nil {
+		printWrapped(w, width, "", "Functions of the kernel are not counted: "+answers[0].Functions+".")
 	}
 }

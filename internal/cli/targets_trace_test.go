@@ -13,22 +13,24 @@ import (
 // targets --trace has the reason and the remedy, once for all targets of a machine, and apart for a target without processes here.
 func TestPrintTraces(t *testing.T) {
 	noBTF := &trace.Error{Reason: trace.NoBTF, Cause: "the kernel has no BTF", Remedy: "use another one", Err: errors.New("x")}
+	noTracer := &trace.Error{Reason: trace.NoFunctionTracer, Cause: "the kernel has no function tracer", Remedy: "use another one", Err: errors.New("x")}
+	const noFunctions = "Functions of the kernel are not counted: the kernel has no function tracer; use another one.\n"
 	for name, tt := range map[string]struct {
-		err    error
-		remote bool
-		want   string
+		err, functions error
+		remote         bool
+		want           string
 	}{
-		"works":   {nil, false, "\nTraces work: touchstone benchmark --trace 3 adds counts of system calls.\n"},
-		"no BTF":  {noBTF, false, "\nTraces do not work: the kernel has no BTF; use another one.\n"},
-		"remote":  {nil, true, "\noci/crun: Traces work: touchstone benchmark --trace 3 adds counts of system calls.\ndocker/runc: Traces do not work: it is elsewhere.\n"},
-		"unknown": {errors.New("busy"), false, "\nTraces do not work: busy.\n"},
+		"works":   {nil, nil, false, "\nTraces work: touchstone benchmark --trace 3 adds counts of system calls.\nFunctions of the kernel are not counted: Touchstone counts system calls alone, although the function\n    tracer works here (ftrace).\n"},
+		"no BTF":  {noBTF, noTracer, false, "\nTraces do not work: the kernel has no BTF; use another one.\n" + noFunctions},
+		"remote":  {nil, noTracer, true, "\noci/crun: Traces work: touchstone benchmark --trace 3 adds counts of system calls.\ndocker/runc: Traces do not work: it is elsewhere.\n" + noFunctions},
+		"unknown": {errors.New("busy"), noTracer, false, "\nTraces do not work: busy.\n" + noFunctions},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows := []targetRow{{Target: "oci/runc", Engine: "oci"}, {Target: "oci/crun", Engine: "oci", Works: true}}
 			if tt.remote {
 				rows = append(rows, targetRow{Target: "docker/runc", Engine: "docker", Works: true, Cannot: map[string]string{string(engine.OnHost): "it is elsewhere"}})
 			}
-			addTraces(rows, tt.err)
+			addTraces(rows, tt.err, tt.functions)
 			if rows[0].Trace != nil {
 				t.Error("a target that does not work has traces")
 			}

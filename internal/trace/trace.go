@@ -1,9 +1,11 @@
 // Package trace counts what the processes of a target do, by BPF programs in the kernel: system calls, new processes and threads, and
-// executed programs, by step of a trial and by component.
+// executed programs, by step of a trial and by component. It also gives the time of the threads, running, ready and blocked, by system call, and divides
+// the time of each step among them.
 //
 // A count that is equal in every trial needs no statistics, and noise of the machine does not change it. The tracer slows down each system
 // call, so timed trials run without it. Counts are added up in the kernel: nothing is sent to Touchstone for each event, and so nothing can be lost on the
-// way. An event without a place in a table makes all counts of the trial void.
+// way. An event without a place in a table makes all counts of the trial void. Only the waits of threads are records, one each, because they must be
+// cut at the steps; Touchstone reads them after the trial, and a wait without a place makes its times void.
 //
 // The processes of a target are found by descent: from Touchstone's own process and from the target's daemons, from the start of the tracer
 // on. The work of a daemon belongs to the step of its time, also if another client caused it. Links and programs belong to

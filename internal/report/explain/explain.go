@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 )
@@ -188,6 +189,8 @@ func (p *Phase) refusal(tracesA, tracesB []*result.Trace) string {
 	switch {
 	case min(p.TracesA, p.TracesB) < fewestTraces:
 		return fmt.Sprintf("the targets have %d and %d traces, and each needs %d; measure again with --trace %d", p.TracesA, p.TracesB, fewestTraces, fewestTraces)
+	case p.Comparison.Verdict == stats.Withheld:
+		return "speed has no verdict on an emulated CPU; " + finding.EmulatedVerdictsFlag + " gives one"
 	case !p.Differs():
 		return fmt.Sprintf("no difference is shown (%s); more blocks may show one", p.Comparison.Verdict)
 	case !timed(tracesA) || !timed(tracesB):

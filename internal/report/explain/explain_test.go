@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 				r.Traces[0].Counts[i].Wall = nil
 			}
 		},
-		"no difference is shown (emulated)": func(r *result.Run) { r.Host.CPU = "QEMU TCG CPU" },
+		"speed has no verdict on an emulated CPU; --emulated-verdicts gives one": func(r *result.Run) { r.Host.CPU = "QEMU TCG CPU" },
 	} {
 		run := reporttest.Explained()
 		change(&run)

@@ -9,8 +9,8 @@
 // probability of 2/4ⁿ: 3 % for 3 traces, and it may be one of some thirty such groups of a runtime in Go. So a difference is shown only
 // with [ShownBy] traces a side, or if a selfcheck has found the count stable on this target. Less is a suspicion, which fresh traces confirm or refute.
 //
-// Work can move from one step to the next, because a process goes on after a call has returned. If a component's count over all steps is stable,
-// it alone decides, and the steps show only the place.
+// Work can move from one step to the next, because a process goes on after a call has returned. If a component's count over all steps is stable
+// and equal on both sides, a change of a step decides nothing. If a step varies and the sum over all steps does not, the sum decides.
 package counts
 
 import (

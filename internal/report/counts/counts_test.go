@@ -81,6 +81,10 @@ func TestGate(t *testing.T) {
 			constant(ShownBy, step("create", map[string]int64{"mount": 33, "openat": 59}), step("start", map[string]int64{"openat": 15})), nil, stats.NotWorse, "no count exceeds",
 		},
 		{
+			"more work in one step, and less in all", "counts:openat>0", base,
+			constant(ShownBy, step("create", map[string]int64{"mount": 33, "openat": 61}), step("start", map[string]int64{"openat": 10})), nil, stats.Worse, "openat of runtime in create 60 → 61",
+		},
+		{
 			"work in either step", "counts:openat>0", base, side("oci/runc", ShownBy, func(i int) []result.TraceCounts {
 				n := int64(i % 2)
 				return []result.TraceCounts{step("create", map[string]int64{"openat": 60 - n}), step("start", map[string]int64{"openat": 15 + n})}

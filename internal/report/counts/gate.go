@@ -113,9 +113,7 @@ func (g *Gate) answer(name string, c *Cell) (stats.Answer, string) {
 	var excess []string
 	for _, count := range decisive {
 		if count.B.Least-count.A.Least > g.Excess {
-			for _, place := range c.origins(count) {
-				excess = append(excess, place.String())
-			}
+			excess = append(excess, count.String())
 		}
 	}
 	var exclusions []string
@@ -143,37 +141,24 @@ func counted(n int) string {
 	return fmt.Sprintf("%d counts are", n)
 }
 
-// split returns the counts that decide about a name, and those that vary. The sum over all steps decides alone if it is stable.
+// split returns the counts that decide about a name, and those that vary. A sum over all steps decides if a step of it varies.
 func (c *Cell) split(name string) (decisive, varying []*Count) {
+	parts := map[*Count]bool{} // sums with a step that varies
 	for i := range c.counts {
 		count := &c.counts[i]
 		if count.Name != name && (name != all || isGroup(count.Name)) {
 			continue
 		}
-		sum := c.sum(count)
-		switch {
-		case count == sum && !sum.Varies, count != sum && sum.Varies && !count.Varies:
+		switch sum := c.sum(count); {
+		case count == sum && parts[sum] && !sum.Varies, count != sum && count.isStable():
 			decisive = append(decisive, count)
-		case count != sum && sum.Varies:
-			varying = append(varying, count)
+		case count != sum && count.Varies:
+			if parts[sum] = true; sum.Varies {
+				varying = append(varying, count)
+			}
 		}
 	}
 	return decisive, varying
-}
-
-// origins returns the counts of steps that show a change of a sum, or the count itself.
-func (c *Cell) origins(count *Count) []*Count {
-	var origins []*Count
-	for i := range c.counts {
-		part := &c.counts[i]
-		if count.Step == AllSteps && part != count && part.Component == count.Component && part.Name == count.Name && part.isStable() && part.differs() {
-			origins = append(origins, part)
-		}
-	}
-	if origins == nil {
-		return []*Count{count}
-	}
-	return origins
 }
 
 // mostCounts is the largest number of counts in a reason.

@@ -62,7 +62,7 @@ func (p place) open(ctx context.Context, path, name string) (*Store, error) {
 		mode = "FULL"
 	}
 	s, err := connect(path, dsn(name, "mode=rw", "_txlock=immediate", fmt.Sprintf("_pragma=synchronous(%s)", mode),
-		"_pragma=foreign_keys(0)", // each row gets a key of its own transaction, so a check costs a tenth of the writes and finds nothing
+		"_pragma=foreign_keys(0)", // each row gets a key of its own transaction, so a check would find nothing
 		fmt.Sprintf("_pragma=page_size(%d)", pageSize), fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", logPages)))
 	if err != nil {
 		return nil, err

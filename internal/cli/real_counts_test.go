@@ -51,6 +51,8 @@ func TestRealCounts(t *testing.T) {
 	p = start(t, dir, "ab", "--a", "oci/crun="+base, "--b", "oci/crun="+mounting, "--first", "counts", "--fail-on", "counts:mount>0")
 	p.ends(4)
 	p.says(` create +runtime +mount +`, `^B is worse than a gate by counts allows\.$`)
+	document, err := os.ReadFile(filepath.Join(dir, "out", "ab.json"))
+	must.Do(t, err, followsSchema("../..", "ab", document))
 
 	p = start(t, dir, "counts", "record", "counts.txt", "--build", "oci/crun="+base)
 	p.ends(0)

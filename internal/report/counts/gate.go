@@ -143,7 +143,7 @@ func counted(n int) string {
 
 // split returns the counts that decide about a name, and those that vary. A sum over all steps decides if a step of it varies.
 func (c *Cell) split(name string) (decisive, varying []*Count) {
-	parts := map[*Count]bool{} // sums of which a step varies
+	parts := map[*Count]bool{} // sums with a step that varies
 	for i := range c.counts {
 		count := &c.counts[i]
 		if count.Name != name && (name != all || isGroup(count.Name)) {

@@ -26,7 +26,9 @@ func side(target string, n int, calls func(i int64) map[string]int64) counts.Sid
 // TestSection holds the text of a comparison: each change with its remark, and the calls that decide nothing.
 func TestSection(t *testing.T) {
 	a := side("oci/runc-a", counts.ShownBy, func(i int64) map[string]int64 { return map[string]int64{"mount": 33, "futex": 250 + i, "mmap": 9} })
-	b := side("oci/runc-b", counts.ShownBy, func(i int64) map[string]int64 { return map[string]int64{"mount": 34, "futex": 251 + i, "mmap": 20 + i%2} })
+	b := side("oci/runc-b", counts.ShownBy, func(i int64) map[string]int64 {
+		return map[string]int64{"mount": 34, "futex": 251 + i, "mmap": 20 + i%2}
+	})
 	cell := counts.Compare(analysis.Key{Name: "operations.container.lifecycle"}, a, b, nil)
 	var out strings.Builder
 	must.Do(t, text.Write(&out, &document.Document{Blocks: answer.Section(counts.New([]counts.Cell{cell}, nil))}, text.Options{Width: 100}))

@@ -61,6 +61,8 @@ type Config struct {
 	Outages runner.Outages
 	// Programs makes the workload image on a node, with files in a directory of the run, in place of a build; nil builds it.
 	Programs func(ctx context.Context, dir string) (v1.Image, error)
+	// Images are for the record, beside the images of benchmarks: a privileged agent has the image of its pod. A resumed run needs the same ones.
+	Images []result.Image
 	// Selfcheck is the last selfcheck on this machine, for the record; nil without one.
 	Selfcheck *result.Selfcheck
 	Tool      result.Tool
@@ -310,7 +312,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	clockStart := e.clock.Now()
-	run, err := e.record(ctx, facts, images)
+	run, err := e.record(ctx, facts, slices.Concat(images, e.Images))
 	if err != nil {
 		return Outcome{}, err
 	}

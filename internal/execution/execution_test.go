@@ -108,6 +108,36 @@ func TestRunIsInterruptedAndResumed(t *testing.T) {
 	}
 }
 
+// The image of an agent is in the record, and a resumed run must have the same one.
+func TestImageOfTheCaller(t *testing.T) {
+	f := newFrontEnd(t)
+	image := result.Image{Name: "registry/touchstone:1", Digest: "sha256:1"}
+	config := Config{Plan: fakePlan(t, "fake/a"), Store: f.db, RunID: "run", Folder: f.folder, Images: []result.Image{image}}
+	execute := func(ctx context.Context, ended func(result.Trial)) error {
+		config.Observer = &recorder{ended: ended}
+		e, err := New(config)
+		must.Do(t, err)
+		_, err = e.Run(ctx)
+		return err
+	}
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	must.Do(t, execute(ctx, func(result.Trial) { interrupt(errStop) }))
+	run, err := f.db.Run(t.Context(), "run")
+	must.Do(t, err)
+	if !slices.Contains(run.Images, image) || run.State != result.Interrupted {
+		t.Fatalf("the run is %s and has the images %+v, want also %+v", run.State, run.Images, image)
+	}
+	config.Earlier = &run
+	config.Images = []result.Image{{Name: image.Name, Digest: "sha256:2"}}
+	if err := execute(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "was sha256:1 when the run started and is sha256:2 now") {
+		t.Errorf("a resumed run with another image: %v", err)
+	}
+	config.Images = []result.Image{image}
+	if err := execute(t.Context(), nil); err != nil {
+		t.Errorf("a resumed run with the same image: %v", err)
+	}
+}
+
 func TestInvalidPlansAreRefused(t *testing.T) {
 	for name, targets := range map[string][]string{
 		"fake and real targets":   {"fake/a", "native"},

@@ -98,7 +98,7 @@ func (a *agent) work(ctx context.Context, folder string, follow func(context.Con
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	defer background(ctx, follow)()
-	a.journal = &journal{Store: db, log: a.log, runID: a.fleet.RunID(a.node.Name), pod: a.pod, images: a.images}
+	a.journal = &journal{Store: db, log: a.log, runID: a.fleet.RunID(a.node.Name), pod: a.pod}
 	return a.run(ctx)
 }
 

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +20,6 @@ type journal struct {
 	log   *record.Writer
 	runID string
 	pod   *pod
-	// images are the images of a run that its execution does not know.
-	images []result.Image
 
 	// measuring ends with the run.
 	measuring context.Context //nolint:containedctx // the methods of execution.Store get a context without an end
@@ -33,7 +30,6 @@ type journal struct {
 
 // Create implements execution.Store.
 func (j *journal) Create(ctx context.Context, run result.Run) error {
-	run.Images = slices.Concat(run.Images, j.images)
 	if err := j.Store.Create(ctx, run); err != nil {
 		return err
 	}

@@ -221,7 +221,7 @@ func (a *agent) onNode(config *execution.Config) {
 	config.Folder = a.nodeDir()
 	// Another run on the node ends some time. The record of this run mentions nothing then.
 	config.Concurrency = execution.Wait
-	config.Programs = a.programs
+	config.Programs, config.Images = a.programs, a.images
 }
 
 // programs makes the workload image from the files of the agent's image.

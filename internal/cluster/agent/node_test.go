@@ -15,12 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/touchstone-bench/touchstone/internal/cluster"
-	"github.com/touchstone-bench/touchstone/internal/cluster/record"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/kube/kubetest"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
-	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/workload/programs"
 )
 
@@ -82,20 +81,10 @@ func TestImageOfAgent(t *testing.T) {
 	}
 	delegate := &agent{Config: config}
 	must.Do(t, delegate.read())
-	want := result.Image{Name: "registry/touchstone:1", Digest: digest}
-	if len(delegate.images) != 1 || delegate.images[0] != want {
-		t.Fatalf("the delegate has the images %+v, want %+v", delegate.images, want)
-	}
-	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "touchstone.db"))
-	must.Do(t, err)
-	t.Cleanup(func() { must.Do(t, db.Close()) })
-	j := &journal{Store: db, log: record.NewWriter(io.Discard), images: delegate.images}
-	run := result.Run{ID: "r", State: result.Running, Images: []result.Image{{Name: "workload", Digest: digest}}}
-	must.Do(t, j.Create(t.Context(), run))
-	record, err := db.Run(t.Context(), "r")
-	must.Do(t, err)
-	if len(record.Images) != 2 || record.Images[1] != want {
-		t.Errorf("the run has the images %+v, want also %+v", record.Images, want)
+	var task execution.Config
+	delegate.onNode(&task)
+	if want := (result.Image{Name: "registry/touchstone:1", Digest: digest}); !slices.Equal(task.Images, []result.Image{want}) {
+		t.Errorf("the delegate records the images %+v, want %+v", task.Images, want)
 	}
 }
 

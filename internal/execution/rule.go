@@ -88,6 +88,8 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 func estimate(p runner.Progress) string {
 	upper, lower := p.Left.Round(time.Second), p.Least.Round(time.Second)
 	switch {
+	case upper == 0:
+		return "the run takes less than a second more"
 	case !p.AtMost || lower == upper:
 		return fmt.Sprintf("the run takes about %v more", upper)
 	case lower == 0:

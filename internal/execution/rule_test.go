@@ -94,6 +94,7 @@ func TestEstimateText(t *testing.T) {
 		"the run takes about 20s more":                                  {Left: 20 * time.Second, Least: 20 * time.Second},
 		"the run takes at most about 1m0s more, and at least about 20s": {Left: time.Minute, Least: 20 * time.Second, AtMost: true},
 		"the run takes at most about 2s more":                           {Left: 2 * time.Second, Least: time.Millisecond, AtMost: true},
+		"the run takes less than a second more":                         {Left: 300 * time.Millisecond, Least: time.Millisecond, AtMost: true},
 		"the run takes about 30s more":                                  {Left: 30 * time.Second, Least: 30*time.Second - 1, AtMost: true},
 	} {
 		if got := estimate(p); got != want {

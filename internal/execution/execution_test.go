@@ -113,8 +113,8 @@ func TestImageOfTheCaller(t *testing.T) {
 	f := newFrontEnd(t)
 	image := result.Image{Name: "registry/touchstone:1", Digest: "sha256:1"}
 	config := Config{Plan: fakePlan(t, "fake/a"), Store: f.db, RunID: "run", Folder: f.folder, Images: []result.Image{image}}
-	execute := func(ctx context.Context, ended func(result.Trial)) error {
-		config.Observer = &recorder{ended: ended}
+	execute := func(ctx context.Context, end func(result.Trial)) error {
+		config.Observer = &recorder{ended: end}
 		e, err := New(config)
 		must.Do(t, err)
 		_, err = e.Run(ctx)

@@ -30,7 +30,7 @@ func Document(e *explain.Explanation) *document.Document {
 		for n := range b.Phases {
 			p := &b.Phases[n]
 			if p.Reason == "" {
-				d.Answer = append(d.Answer, document.Text{Text: summary(e, p), Tone: document.Strong})
+				d.Answer = append(d.Answer, document.Text{Text: summary(e, p)})
 			}
 			s.Blocks = append(s.Blocks, phase(e, p))
 		}
@@ -54,12 +54,20 @@ func order(e *explain.Explanation, p *explain.Phase) (target, reference string) 
 	return e.B, e.A
 }
 
-// summary is the answer for a phase in one sentence.
+// mostCauses is the number of causes that a summary names. The table has all.
+const mostCauses = 3
+
+// summary is the answer for a phase: its difference, the largest causes, and the sums of the others and of the rest.
 func summary(e *explain.Explanation, p *explain.Phase) string {
 	target, reference := order(e, p)
 	var causes []string
 	var places []string
+	rest, sum := 0, 0.0
 	for _, t := range p.Causes() {
+		if len(causes) == mostCauses {
+			rest, sum = rest+1, sum+t.Difference
+			continue
+		}
 		text := fmt.Sprintf("%s %s", signed(t.Difference), cause(&t))
 		if place := t.Step + " " + t.Component; !slices.Contains(places, place) {
 			places = append(places, place)
@@ -70,6 +78,9 @@ func summary(e *explain.Explanation, p *explain.Phase) string {
 	text := fmt.Sprintf("%s: %s takes %s longer than %s", p.Name, target, quantity.Text(math.Abs(p.Difference.Median), result.Seconds), reference)
 	if causes == nil {
 		return text + ". No part of its time is a cause."
+	}
+	if rest > 0 {
+		causes = append(causes, fmt.Sprintf("%s in %s", signed(sum), quantity.Counted(rest, "smaller part")))
 	}
 	return fmt.Sprintf("%s. Of %s: %s; %s unexplained.", text, signed(p.Difference.Median), strings.Join(causes, "; "), signed(p.Unexplained()))
 }
@@ -110,7 +121,7 @@ func beside(p *explain.Phase, t *explain.Time) string {
 	if words == nil {
 		return ""
 	}
-	return " (beside it " + strings.Join(words, ", ") + ")"
+	return " (with " + strings.Join(words, ", ") + ")"
 }
 
 // signed spells a difference with its sign.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -13,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine/native"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
@@ -128,4 +130,33 @@ func TestCRIO(t *testing.T) {
 	extraTargets := slices.Concat(crioFurther, crioGuests)
 	enginetest.CheckMustRun(t, "crio", slices.Concat(crioTargets, extraTargets)...)
 	conformAll(t, cri.NewCRIO(), "", crioTargets, extraTargets)
+}
+
+// Targets of one daemon may remove an image at the same time. Each removal succeeds, and the image is gone.
+func TestSimultaneousRemovals(t *testing.T) {
+	for d, name := range map[*cri.Driver]string{cri.NewContainerd(): "containerd/runc", cri.NewCRIO(): "crio/runc"} {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			s := session(t, "", name)
+			p := enginetest.Open(t, d, name, s).(engine.Puller)
+			const rounds, removals = 20, 8
+			for range rounds {
+				ref, err := s.Registry.Fresh(t.Context(), 1<<20)
+				must.Do(t, err)
+				must.Do(t, p.Pull(t.Context(), ref))
+				s.Registry.Forget(ref)
+				var calls sync.WaitGroup
+				for range removals {
+					calls.Go(func() {
+						if err := p.RemoveImage(t.Context(), ref); err != nil {
+							t.Errorf("RemoveImage beside others: %v", err)
+						}
+					})
+				}
+				calls.Wait()
+				if err := p.Pull(t.Context(), ref); err == nil {
+					t.Error("the image is still there")
+				}
+			}
+		})
+	}
 }

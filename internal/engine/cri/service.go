@@ -106,10 +106,18 @@ func (s *service) pull(ctx context.Context, ref string) error {
 	return err
 }
 
-// removeImage removes an image if it exists.
-func (s *service) removeImage(ctx context.Context, ref string) error {
-	_, err := s.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)})
-	return ignoreNotFound(err)
+// removeImage removes an image if it exists. CRI-O fails if another request removes the image meanwhile, such as the one of another target of
+// the same daemon. The interface demands success, so an image that is gone after all is no error.
+func (c *client) removeImage(ctx context.Context, ref string) error {
+	_, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)})
+	if err = ignoreNotFound(err); err == nil {
+		return nil
+	}
+	answer, statusErr := c.images.ImageStatus(ctx, &api.ImageStatusRequest{Image: imageSpec(ref)})
+	if statusErr == nil && answer.GetImage() == nil {
+		return nil
+	}
+	return err
 }
 
 // dead reports the exit of a private engine; nil if it runs or is the user's.
@@ -252,7 +260,7 @@ func (c *client) sweepImages(ctx context.Context, runID string) (count int, err 
 				errs = append(errs, fmt.Errorf("image %s stays, because it is also %s", ref, i.GetRepoTags()[index]))
 				continue
 			}
-			if _, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)}); err != nil {
+			if err := c.removeImage(ctx, ref); err != nil {
 				return count, errors.Join(append(errs, fmt.Errorf("remove image %s: %s", ref, message(err)))...)
 			}
 			count++

@@ -1,7 +1,6 @@
 package runner_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"os"
@@ -12,17 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
-	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/report/explain"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
-	"github.com/touchstone-bench/touchstone/internal/runner/meter"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/trace"
@@ -158,18 +154,8 @@ func (i *injection) runtimes(t *testing.T) func() *explain.Explanation {
 func explained(t *testing.T, s engine.Session, targets []runner.Target) *explain.Explanation {
 	t.Helper()
 	const blocks = 12
-	l := newHarness(t)
-	l.config.Targets = targets
+	l, traces := tracedHarness(t, s, targets)
 	l.config.Stop = stats.StopRule{Min: blocks, Max: blocks}
-	l.config.RunID, l.config.Cgroups, l.config.Clock, l.config.Programs = s.RunID, s.Cgroups, meter.System{}, runtimes.Programs()
-	l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
-	l.work("test.one.x", func(ctx context.Context, b bench.Trial) error {
-		_, err := bench.Start(ctx, b)
-		b.Record("Value", 1)
-		return err
-	})
-	traces, _ := l.traced(3, nil)
-	l.config.Tracing.Start = func(target monitor.Target) (runner.Tracer, error) { return trace.Start(target) }
 	if out := l.ok(); len(out.Caveats) > 0 {
 		t.Errorf("caveats %q", out.Caveats)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
+	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/engine/enginetest"
 	"github.com/touchstone-bench/touchstone/internal/engine/oci"
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
@@ -65,17 +66,7 @@ func TestRealTraces(t *testing.T) {
 			s.Runtimes = map[string]target.Runtime{"wrapped": {Path: script}}
 			wrapped := enginetest.Open(t, oci.Driver{}, "oci/wrapped", s)
 
-			l := newHarness(t)
-			l.config.RunID, l.config.Cgroups, l.config.Clock, l.config.Programs = s.RunID, s.Cgroups, meter.System{}, runtimes.Programs()
-			l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
-			l.config.Targets = []runner.Target{{Name: "plain", Engine: bare}, {Name: "wrapped", Engine: wrapped}}
-			l.work("test.one.x", func(ctx context.Context, b bench.Trial) error {
-				_, err := bench.Start(ctx, b)
-				b.Record("Value", 1)
-				return err
-			})
-			traces, _ := l.traced(3, nil)
-			l.config.Tracing.Start = func(target monitor.Target) (runner.Tracer, error) { return trace.Start(target) }
+			l, traces := tracedHarness(t, s, []runner.Target{{Name: "plain", Engine: bare}, {Name: "wrapped", Engine: wrapped}})
 			if out := l.ok(); len(out.Caveats) > 0 {
 				t.Errorf("caveats %q", out.Caveats)
 			}
@@ -108,4 +99,21 @@ func TestRealTraces(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tracedHarness runs and traces containers of a real session.
+func tracedHarness(t *testing.T, s engine.Session, targets []runner.Target) (l *harness, traces *[]result.Trace) {
+	t.Helper()
+	l = newHarness(t)
+	l.config.Targets = targets
+	l.config.RunID, l.config.Cgroups, l.config.Clock, l.config.Programs = s.RunID, s.Cgroups, meter.System{}, runtimes.Programs()
+	l.config.Images[bench.ProbeImage] = runner.Image{Rootfs: s.Rootfs, Ref: s.Registry.Probe()}
+	l.work("test.one.x", func(ctx context.Context, b bench.Trial) error {
+		_, err := bench.Start(ctx, b)
+		b.Record("Value", 1)
+		return err
+	})
+	traces, _ = l.traced(3, nil)
+	l.config.Tracing.Start = func(target monitor.Target) (runner.Tracer, error) { return trace.Start(target) }
+	return l, traces
 }

@@ -2,14 +2,11 @@ package trace
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -197,15 +194,7 @@ func TestKilledTracer(t *testing.T) {
 			if len(ids) == 0 || lines.Text() != "waits" {
 				t.Fatalf("the tracer ended early, with the programs %v", ids)
 			}
-			for len(ids) > 0 { // the kernel removes them a moment later
-				ids = slices.DeleteFunc(ids, func(id ebpf.ProgramID) bool {
-					p, err := ebpf.NewProgramFromID(id)
-					if err == nil {
-						err = p.Close()
-					}
-					return errors.Is(err, fs.ErrNotExist)
-				})
-			}
+			awaitRemoval(ids)
 		})
 	}
 }

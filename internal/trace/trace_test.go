@@ -237,7 +237,12 @@ func TestProgramsLeaveTheKernel(t *testing.T) {
 	if len(ids) != 2*len(tracer.loaded()) {
 		t.Fatalf("two tracers have the programs %v", ids)
 	}
-	for len(ids) > 0 { // the kernel removes them a moment later
+	awaitRemoval(ids)
+}
+
+// awaitRemoval returns when the kernel has removed all of these programs, a moment after the death of their process.
+func awaitRemoval(ids []ebpf.ProgramID) {
+	for len(ids) > 0 {
 		ids = slices.DeleteFunc(ids, func(id ebpf.ProgramID) bool {
 			p, err := ebpf.NewProgramFromID(id)
 			if err == nil {

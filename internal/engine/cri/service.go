@@ -106,8 +106,8 @@ func (s *service) pull(ctx context.Context, ref string) error {
 	return err
 }
 
-// removeImage removes an image if it exists. CRI-O fails if another request removes the image meanwhile, such as the one of another target of
-// the same daemon. The interface demands success, so an image that is gone after all is no error.
+// removeImage removes an image if it exists. CRI-O fails if another request removes the image meanwhile, such as a request for another
+// target of the same daemon. The interface demands success, so an image that is gone after all is no error.
 func (c *client) removeImage(ctx context.Context, ref string) error {
 	_, err := c.images.RemoveImage(ctx, &api.RemoveImageRequest{Image: imageSpec(ref)})
 	if err = ignoreNotFound(err); err == nil {

@@ -96,7 +96,10 @@ func removeAtTermination(s engine.Session) (stop func()) {
 	go func() {
 		select {
 		case received := <-signals:
-			_ = errors.Join(destroyGroup(s), os.RemoveAll(s.State)) // the program ends, and has no place for the error
+			s.Launcher.Halt() // the tests go on until the program ends
+			// The launcher's thread must leave the cgroups before they are removed, and a test may have made another one meanwhile. The program
+			// ends, and has no place for an error.
+			_ = errors.Join(s.SetCgroupParent(""), destroyGroup(s), os.RemoveAll(s.State), destroyGroup(s))
 			signal.Reset(received)
 			_ = unix.Kill(os.Getpid(), received.(unix.Signal))
 		case <-done:

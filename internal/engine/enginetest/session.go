@@ -76,10 +76,13 @@ func OtherRun(t *testing.T, s engine.Session) engine.Session {
 	return s
 }
 
-// destroyGroup kills all processes of a session, and removes its cgroups.
+// destroyGroup kills all processes of a session, and removes its cgroups. The launcher's thread leaves them before.
 func destroyGroup(s engine.Session) error {
 	if s.Cgroups == nil {
 		return nil
+	}
+	if err := s.SetCgroupParent(""); err != nil {
+		return err
 	}
 	group, err := s.Cgroups.Open("/" + engine.Prefix + s.RunID)
 	if err != nil {
@@ -97,9 +100,8 @@ func removeAtTermination(s engine.Session) (stop func()) {
 		select {
 		case received := <-signals:
 			s.Launcher.Halt() // the tests go on until the program ends
-			// The launcher's thread must leave the cgroups before they are removed, and a test may have made another one meanwhile. The program
-			// ends, and has no place for an error.
-			_ = errors.Join(s.SetCgroupParent(""), destroyGroup(s), os.RemoveAll(s.State), destroyGroup(s))
+			// A test may have made another cgroup meanwhile. The program ends, and has no place for an error.
+			_ = errors.Join(destroyGroup(s), os.RemoveAll(s.State), destroyGroup(s))
 			signal.Reset(received)
 			_ = unix.Kill(os.Getpid(), received.(unix.Signal))
 		case <-done:

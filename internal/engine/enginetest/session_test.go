@@ -12,6 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/process"
 )
 
 // stateVariable names the state of the session that TestTerminatedSession leaves to a signal.
@@ -20,7 +21,9 @@ const stateVariable = "TOUCHSTONE_TEST_STATE"
 // A signal ends the test binaries of an interrupted suite, and no cleanup of a test runs.
 func TestTerminatedSession(t *testing.T) {
 	if state := os.Getenv(stateVariable); state != "" {
-		removeAtTermination(engine.Session{State: state})
+		launcher, err := process.New(process.Options{})
+		must.Do(t, err)
+		removeAtTermination(engine.Session{State: state, Launcher: launcher})
 		_, _ = os.Stdout.WriteString("ready\n")
 		select {}
 	}

@@ -209,11 +209,11 @@ func (s *splitter) stack(t result.Target) Stack {
 		}
 	}
 	blocks := parts.blocks()
-	out := Stack{Target: t.Name, Runtime: t.Runtime, Lacking: gaps, Total: stats.Subtract(within(s.whole[t.Name], blocks), nil, s.cellSeed(t.Name, s.metric))}
+	out := Stack{Target: t.Name, Runtime: t.Runtime, Lacking: gaps, Total: stats.Subtract(within(s.whole[t.Name], blocks), nil)}
 	out.Remainder = out.Total.Median
 	for _, p := range parts.series {
 		part := Part{First: p.first, Last: p.last, Subtracted: p.subtracted}
-		part.Difference = stats.Subtract(within(p.whole, blocks), p.less, s.cellSeed(t.Name, s.metric+" "+part.Name()))
+		part.Difference = stats.Subtract(within(p.whole, blocks), p.less)
 		out.Remainder -= part.Median
 		out.Parts = append(out.Parts, part)
 	}
@@ -338,12 +338,12 @@ func (b *builder) componentRow(target string, c *Components) (ComponentRow, bool
 			values[i] = append(values[i], cost)
 		}
 	}
-	for i, metric := range c.Metrics {
+	for i := range c.Metrics {
 		if presence[i] {
-			summary := stats.Summarize(values[i], b.cellSeed(target, metric))
+			summary := stats.Summarize(values[i])
 			row.Cells[i] = &summary
 		}
 	}
-	row.Total = stats.Summarize(sums, b.cellSeed(target, c.Title))
+	row.Total = stats.Summarize(sums)
 	return row, len(sums) > 0
 }

@@ -100,16 +100,16 @@ func (b *builder) newCell(metric result.Metric, s *Section, o *Outcome) Cell {
 // estimate fills in the summary of a cell, and its comparison with the baseline, which judge judges. It runs for several cells at the
 // same time, so it changes nothing else.
 func (b *builder) estimate(m *Metric, row *Row, run int, s *Section) {
-	c, seed := &row.Cells[run], b.cellSeed(row.Target, m.Name)
+	c := &row.Cells[run]
 	if len(c.Points) == 0 {
 		return
 	}
-	summary := stats.Summarize(valuesOf(c.Points), seed)
+	summary := stats.Summarize(valuesOf(c.Points))
 	c.Summary = &summary
 	if c.Baseline || !b.hasComparison(m, s) {
 		return
 	}
-	comparison := s.compare(m.Better, s.Baseline, row.Target, b.points(s.Baseline, m.Name), c.Points, seed)
+	comparison := s.compare(m.Better, s.Baseline, row.Target, b.points(s.Baseline, m.Name), c.Points, b.cellSeed(row.Target, m.Name))
 	c.Comparison = &comparison
 }
 

@@ -54,7 +54,7 @@ func (a *Analysis) ComparePhases(run int, trials []result.Trial, b *Benchmark, b
 		seed := cellSeed(a.Runs[run].Seed, b.Key, target, "phase "+name)
 		family = append(family, section.compare(result.Lower, baseline, target, base, values, seed))
 		phases = append(phases, ComparedPhase{
-			Name: name, Base: medianOf(base), Value: medianOf(values), Difference: stats.Subtract(samplesOf(values), [][]stats.Sample{samplesOf(base)}, seed),
+			Name: name, Base: medianOf(base), Value: medianOf(values), Difference: stats.Subtract(samplesOf(values), [][]stats.Sample{samplesOf(base)}),
 		})
 	}
 	for i, c := range judge(family, a.Runs[run].Unjudged, a.MinEffect) {

@@ -56,7 +56,7 @@ func (a *Analysis) scores(run int) (list []scored, metrics map[result.Dimension]
 				if comparisons != nil {
 					s.Comparison = comparisons[row.Target]
 				}
-				s.judge(float64(r.Host.Memory), r.Seed)
+				s.judge(float64(r.Host.Memory))
 				if c.Emulated && s.Verdict != NoVerdict {
 					s.Verdict = EmulatedScore
 				}
@@ -101,7 +101,7 @@ func compareRows(bare *Row, rows []Row, run int, m result.Metric, section *Secti
 }
 
 // judge sets the cost and the verdict of one metric.
-func (s *scored) judge(memory float64, seed uint64) {
+func (s *scored) judge(memory float64) {
 	if s.Compared() {
 		s.cost = s.Metric.Cost(s.Comparison.Ratio)
 	}
@@ -111,7 +111,7 @@ func (s *scored) judge(memory float64, seed uint64) {
 	case SpeedGoal:
 		s.judgeSpeed()
 	case MemoryGoal:
-		s.judgeMemory(memory, seed)
+		s.judgeMemory(memory)
 	}
 	// The trials that are left look better than all of them.
 	if (s.Verdict == Met || s.Verdict == Missed) && s.lost.OfBetter(s.Verdict == Met) > 0 {
@@ -136,12 +136,12 @@ func (s *scored) judgeSpeed() {
 }
 
 // judgeMemory needs bare metal: the memory of a container includes the program's own.
-func (s *scored) judgeMemory(memory float64, seed uint64) {
+func (s *scored) judgeMemory(memory float64) {
 	s.Verdict, s.cost = NotShown, s.Value.Median
 	if !s.Bare || memory <= 0 {
 		return
 	}
-	d := stats.Subtract(samplesOf(s.points), [][]stats.Sample{samplesOf(s.native)}, seed)
+	d := stats.Subtract(samplesOf(s.points), [][]stats.Sample{samplesOf(s.native)})
 	if !finite(d.Median) {
 		return
 	}

@@ -299,7 +299,7 @@ func (s *Standing) Addition(target, base string) *stats.Difference {
 	if total == nil || part == nil {
 		return nil
 	}
-	d := stats.Subtract(total, [][]stats.Sample{part}, cellSeed(s.analysis.Runs[s.run].Seed, s.Benchmark.Key, target, s.Metric.Name))
+	d := stats.Subtract(total, [][]stats.Sample{part})
 	if !finite(d.Median) {
 		return nil
 	}

@@ -346,7 +346,7 @@ func (e *Execution) run(ctx context.Context) (Outcome, error) {
 func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[bench.Image]runner.Image) (runner.Config, error) {
 	config := runner.Config{
 		RunID: e.hostID(), Seed: run.Seed, Work: e.work, Targets: e.targets,
-		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: float64(e.Plan.Precision), Seed: run.Seed},
+		Warmup: e.Plan.Warmup, Stop: stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Precision: float64(e.Plan.Precision)},
 		Budget: e.Plan.Budget, TrialLimit: e.Plan.Timeout.Trial, CallLimit: e.Plan.Timeout.Call,
 		Clock: e.clock, Noise: e.noise, Outages: e.Outages, Done: run.Trials,
 		Images: files, Data: e.scratch, Registry: &fakeImages{}, Remote: e.remotes.open,

@@ -49,7 +49,7 @@ func (e *Execution) useRule(ctx context.Context, run result.Run, config *runner.
 	}
 	stops := rule.Stopped
 	rule.Stopped = nil
-	config.Stop = stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit(), Seed: run.Seed}
+	config.Stop = stats.StopRule{Min: e.Plan.Blocks, Max: e.Plan.BlockLimit()}
 	config.Decide = &decision.Rule{Looks: rule.Looks, Comparisons: rule.Comparisons, Precision: rule.Precision, Baseline: run.Baseline}
 	config.Stopped = func(stop result.Stop) error {
 		rule.Stopped = append(rule.Stopped, stop)

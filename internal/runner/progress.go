@@ -100,7 +100,7 @@ func (r *run) blocks(i int, target string, count int) (minimum, maximum int) {
 // stop is the stop rule of a benchmark. A number of blocks of its own replaces the rule of the run.
 func (r *run) stop(i int) stats.StopRule {
 	if n := r.Work[i].Blocks; n > 0 {
-		return stats.StopRule{Min: n, Max: n, Seed: r.Stop.Seed}
+		return stats.StopRule{Min: n, Max: n}
 	}
 	return r.Stop
 }

@@ -14,7 +14,7 @@ func BenchmarkStatistics(b *testing.B) {
 		targets := run(r, normal, bimodal, n, 1, 1.1)
 		first, twin := equalRuns(r, twoModes, 5, 60, 0)
 		for name, call := range map[string]func(){
-			"summarize":        func() { Summarize(baseline, 1) },
+			"summarize":        func() { Summarize(baseline) },
 			"compare":          func() { Compare(targets[0], targets[1], Lower, 1) },
 			"compare-unpaired": func() { CompareUnpaired(baseline, candidate, Lower) },
 			"smallest-delay":   func() { SmallestDelay(first, twin, 0.01, n, 1) },

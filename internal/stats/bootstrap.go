@@ -3,7 +3,9 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"sort"
 
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -16,52 +18,92 @@ func generator(seed, stream uint64) *rand.PCG { return rand.NewPCG(seed, stream)
 // medianInterval is the interval of the median of values whose dependence increases the variance of the median by a factor
 // (see medianInflation): a resample of n/inflation values has the variance of n dependent ones. It is nil below
 // MinSamples.
-func medianInterval(sorted []float64, inflation float64, seed uint64, resamples int) *Interval {
-	if len(sorted) < MinSamples {
+func medianInterval(sorted []float64, inflation float64) *Interval {
+	n := len(sorted)
+	if n < MinSamples {
 		return nil
 	}
-	medians := resampledMedians(sorted, float64(len(sorted)-len(sorted)%2)/inflation, generator(seed, 0), resamples)
-	ci := expandedInterval(medians, len(sorted))
-	return &ci
-}
-
-// resampledMedians returns the medians of bootstrap resamples of size values from sorted. It draws the medians
-// directly, in a time that does not depend on the size of the resamples. A resample is
-// x[⌊nU₁⌋], x[⌊nU₂⌋], … for independent uniform U. ⌊n·⌋ is monotonic, so the k-th order
-// statistic of the resample is x[⌊nU₍ₖ₎⌋]. U₍ₖ₎ of 2k uniforms has the distribution
-// Beta(k, k+1), and U₍ₖ₊₁₎ is the least of the k uniforms above it.
-//
-// The size is even, n or n−1 without dependence (see Summarize); it need not be whole, because the distributions exist for any k. After each resample comes
-// its mirror image, with the ranks counted from the other end, which is equally likely. So the
-// medians of −x are exactly the negative medians of x, and swapping the two targets never
-// changes a verdict. An odd count is rounded down to an even one.
-func resampledMedians(sorted []float64, size float64, source *rand.PCG, count int) []float64 {
-	n, last := float64(len(sorted)), len(sorted)-1
-	k := max(1, size/2)
-	lower := distuv.Beta{Alpha: k, Beta: k + 1, Src: source}
-	gap := distuv.Exponential{Rate: k, Src: source}
-	medians := make([]float64, 0, count)
-	for len(medians)+2 <= count {
-		u := lower.Rand()
-		i := min(int(u*n), last)
-		j := min(int((1-(1-u)*math.Exp(-gap.Rand()))*n), last)
-		medians = append(medians, midpoint(sorted[i], sorted[j]), midpoint(sorted[last-i], sorted[last-j]))
-	}
-	return medians
-}
-
-// expandedInterval returns the expanded percentiles (see Summarize) of the estimates
-// from bootstrap resamples of n values. It reorders the estimates.
-func expandedInterval(estimates []float64, n int) Interval {
 	stretch := math.Sqrt(float64(n) / float64(n-1))
-	return percentileInterval(estimates, distuv.UnitNormal.CDF(-stretch*student(n).Quantile(0.975)))
+	tail := distuv.UnitNormal.CDF(-stretch * student(n).Quantile(0.975))
+	mirrored := make([]float64, n)
+	for i, value := range sorted {
+		mirrored[n-1-i] = -value
+	}
+	size := float64(n-n%2) / inflation
+	return &Interval{Lo: resample(sorted, size).quantile(tail), Hi: -resample(mirrored, size).quantile(tail)}
 }
 
-// percentileInterval excludes the share tail of the estimates on each side. The ranks of its
-// ends are symmetric, so that the interval of inverse ratios is the inverse of the interval.
-func percentileInterval(estimates []float64, tail float64) Interval {
-	k := int(tail * float64(len(estimates)))
-	return Interval{Lo: selectRank(estimates, k), Hi: selectRank(estimates, len(estimates)-1-k)}
+// resampledMedian is the distribution of the median of bootstrap resamples. It is exact, so an interval needs no random numbers and no seed.
+//
+// A resample is x[⌊nU₁⌋], x[⌊nU₂⌋], … for independent uniform U. ⌊n·⌋ is monotonic, so the k-th order statistic of the
+// resample is x[⌊nU₍ₖ₎⌋]. The median of 2k values is halfway between the k-th and the next. U₍ₖ₎ has the distribution Beta(k, k+1), and
+// P(U₍ₖ₊₁₎ > t | U₍ₖ₎ = u) = ((1−t)/(1−u))ᵏ. So the two have the indices i and more than j ≥ i with the probability
+//
+//	C(2k, k) · (((i+1)/n)ᵏ − (i/n)ᵏ) · (1 − (j+1)/n)ᵏ
+//
+// The size 2k is even, n or n−1 without dependence (see Summarize); it need not be whole, because the distributions exist for any k.
+type resampledMedian struct {
+	sorted []float64
+	k      float64
+	first  int       // the indices below it, and as many at the other end, have no probability
+	logs   []float64 // of (i/n)ᵏ, from first to n−first
+	choose float64   // the logarithm of C(2k, k)
+}
+
+// leastLog is the logarithm of a probability that changes no sum.
+const leastLog = -50
+
+// resample returns the distribution for resamples of size values from sorted.
+func resample(sorted []float64, size float64) resampledMedian {
+	n := len(sorted)
+	m := resampledMedian{sorted: sorted, k: max(1, size/2)}
+	factorial, _ := math.Lgamma(2*m.k + 1)
+	root, _ := math.Lgamma(m.k + 1)
+	m.choose = factorial - 2*root
+	m.first = sort.Search(n/2, func(i int) bool {
+		return m.choose+m.log(i+1)+m.log(n-i) > leastLog
+	})
+	m.logs = make([]float64, n-2*m.first+1)
+	for i := range m.logs {
+		m.logs[i] = m.log(m.first + i)
+	}
+	return m
+}
+
+// log returns the logarithm of (i/n)ᵏ.
+func (m *resampledMedian) log(i int) float64 {
+	return m.k * math.Log(float64(i)/float64(len(m.sorted)))
+}
+
+// atMost returns the probability that the median is at most value.
+func (m *resampledMedian) atMost(value float64) float64 {
+	n := len(m.sorted)
+	count := sort.Search(n, func(i int) bool { return m.sorted[i] > value })
+	var excess float64 // the probability that the k-th value is at most value, and the median is not
+	j := n - 1 - m.first
+	for i := m.first; i < min(count, n-m.first); i++ {
+		for midpoint(m.sorted[i], m.sorted[j]) > value {
+			j--
+		}
+		next := m.choose + m.logs[n-1-j-m.first]
+		excess += math.Exp(next+m.logs[i+1-m.first]) - math.Exp(next+m.logs[i-m.first])
+	}
+	return mathext.RegIncBeta(m.k, m.k+1, float64(count)/float64(n)) - excess
+}
+
+// quantile returns the least value that the median does not exceed with a probability above share. It halves the range of the
+// floating-point numbers.
+func (m resampledMedian) quantile(share float64) float64 {
+	lo, hi := sortKey(m.sorted[m.first]), sortKey(m.sorted[len(m.sorted)-1-m.first])
+	for lo < hi {
+		middle := lo + (hi-lo)/2
+		if m.atMost(valueOfKey(middle)) > share {
+			hi = middle
+		} else {
+			lo = middle + 1
+		}
+	}
+	return valueOfKey(lo)
 }
 
 // student is Student's t distribution for the mean of n values.
@@ -70,8 +112,7 @@ func student(n int) distuv.StudentsT {
 }
 
 // selectRank returns the value at index k of the sorted values. It reorders values (Hoare's
-// FIND, CACM 4 (1961) 321). A full sort of 10 000 estimates for two of them took most of
-// a report's time.
+// FIND, CACM 4 (1961) 321). A full sort for two values took most of a report's time.
 func selectRank(values []float64, k int) float64 {
 	lo, hi := 0, len(values)-1
 	for lo < hi {

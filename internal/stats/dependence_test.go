@@ -24,8 +24,8 @@ func TestDependentCoverage(t *testing.T) {
 		for trial := range uint64(trials) {
 			values := dependentSeries(trial, n, 0.6)
 			sorted := slices.Sorted(slices.Values(values))
-			coverCount += count(covers(*medianInterval(sorted, medianInflation(values), trial, fewResamples), 100))
-			naive += count(covers(*medianInterval(sorted, 1, trial, fewResamples), 100))
+			coverCount += count(covers(*medianInterval(sorted, medianInflation(values)), 100))
+			naive += count(covers(*medianInterval(sorted, 1), 100))
 			warnCount += count(dependent(values))
 		}
 		t.Logf("autocorrelation of 0.6, n = %d: the interval of the median covers it in %.1f %%, without the correction in %.1f %%; warned of in %.0f %%", n, 100*share(coverCount, trials), 100*share(naive, trials), 100*share(warnCount, trials))

@@ -32,11 +32,7 @@ func (d Difference) Shown() bool { return d.CI != nil && (d.CI.Lo > 0 || d.CI.Hi
 // The interval covers the median of the differences in at least 94 % of simulated runs of 6
 // to 20 blocks (TestDifferenceCoverage). Subtract has no test and no correction for a family:
 // of twenty intervals for layers without a cost, one may exclude zero.
-func Subtract(total []Sample, layers [][]Sample, seed uint64) Difference {
-	return subtract(total, layers, seed, Resamples)
-}
-
-func subtract(total []Sample, layers [][]Sample, seed uint64, resamples int) Difference {
+func Subtract(total []Sample, layers [][]Sample) Difference {
 	blocks := byBlock(total)
 	costs := make([]map[int][]float64, len(layers))
 	for i, samples := range layers {
@@ -62,6 +58,6 @@ func subtract(total []Sample, layers [][]Sample, seed uint64, resamples int) Dif
 	dependence := medianInflation(differences)
 	slices.Sort(differences)
 	d.Median = median(differences)
-	d.CI = medianInterval(differences, dependence, seed, resamples)
+	d.CI = medianInterval(differences, dependence)
 	return d
 }

@@ -19,7 +19,7 @@ func maize() (crossed, selfed []Sample) {
 
 func TestDifferencePublished(t *testing.T) {
 	crossed, selfed := maize()
-	d := Subtract(crossed, [][]Sample{selfed}, 1)
+	d := Subtract(crossed, [][]Sample{selfed})
 	if d.N != 15 || d.Median != 24 {
 		t.Errorf("of Darwin's maize there are %d differences with the median %g, want 15, 24", d.N, d.Median)
 	}
@@ -32,10 +32,10 @@ func TestDifferencePublished(t *testing.T) {
 
 func TestDifferenceChangesItsSign(t *testing.T) {
 	a, b := maize()
-	first, back := Subtract(a, [][]Sample{b}, 7), Subtract(b, [][]Sample{a}, 7)
+	first, back := Subtract(a, [][]Sample{b}), Subtract(b, [][]Sample{a})
 	want := Difference{N: first.N, Median: -first.Median, CI: &Interval{Lo: -first.CI.Hi, Hi: -first.CI.Lo}}
 	expect.Equal(t, "the other way round the difference is", want, back)
-	if self := Subtract(a, [][]Sample{a}, 7); self.Median != 0 || self.Shown() {
+	if self := Subtract(a, [][]Sample{a}); self.Median != 0 || self.Shown() {
 		t.Errorf("a series differs from itself by %g in %v", self.Median, self.CI)
 	}
 }
@@ -45,10 +45,10 @@ func TestDifferencePairsBlocks(t *testing.T) {
 	total := []Sample{{0, 100}, {1, 10}, {2, 20}, {3, 30}, {9, 5}}
 	first := []Sample{{3, 3}, {2, 2}, {1, 0}, {1, 1}, {1, 2}, {9, 1}}
 	second := []Sample{{1, 4}, {2, 4}, {3, 4}, {0, 4}}
-	if d := Subtract(total, [][]Sample{first, second}, 1); d.N != 3 || d.Median != 14 || d.CI != nil || d.Shown() {
+	if d := Subtract(total, [][]Sample{first, second}); d.N != 3 || d.Median != 14 || d.CI != nil || d.Shown() {
 		t.Errorf("the difference is %+v, want 3 blocks, a median of 14 and no interval", d)
 	}
-	if d := Subtract(total, nil, 1); d.N != 5 || d.Median != 20 {
+	if d := Subtract(total, nil); d.N != 5 || d.Median != 20 {
 		t.Errorf("without others the difference is %+v, want the median of the whole, 20", d)
 	}
 	for name, layers := range map[string][][]Sample{
@@ -56,7 +56,7 @@ func TestDifferencePairsBlocks(t *testing.T) {
 		"an empty series":     {first, nil},
 		"a value is infinite": {{{1, math.Inf(1)}, {2, 1}}},
 	} {
-		if d := Subtract(total, layers, 1); !math.IsNaN(d.Median) || d.CI != nil {
+		if d := Subtract(total, layers); !math.IsNaN(d.Median) || d.CI != nil {
 			t.Errorf("%s: the difference is %+v", name, d)
 		}
 	}
@@ -86,9 +86,9 @@ func TestDifferenceCoverage(t *testing.T) {
 			for _, n := range sizes {
 				r := random(uint64(n))
 				var coverCount int
-				for trial := range trials {
+				for range trials {
 					total, layers := layeredRun(r, n, layer)
-					coverCount += count(covers(*subtract(total, layers, uint64(trial), fewResamples).CI, truth))
+					coverCount += count(covers(*Subtract(total, layers).CI, truth))
 				}
 				t.Logf("%s noise, %d blocks, layer %q: the interval of the difference covers it in %.1f %%", noise.name, n, name, 100*share(coverCount, trials))
 				simulation.AtLeast(t, 0.94, coverCount, trials, "n = %d, %s, %s: the interval of the difference covers it", n, name, noise.name)
@@ -144,9 +144,9 @@ func TestPairsSharpenTheDifference(t *testing.T) {
 	}
 	r := random(1)
 	var ofDifferences, ofMedians float64
-	for trial := range trials {
+	for range trials {
 		total, layers := layeredRun(r, n, layer)
-		d := subtract(total, layers, uint64(trial), 2)
+		d := Subtract(total, layers)
 		distance := d.Median - 0.03
 		ofDifferences += distance * distance / float64(trials)
 		distance = Median(values(total)) - Median(values(layers[0])) - 0.03

@@ -56,6 +56,14 @@ func sortKey(v float64) uint64 {
 	return bits ^ (uint64(int64(bits)>>63) | 1<<63) // all bits of a negative number, and the sign of the others
 }
 
+// valueOfKey is the inverse of sortKey.
+func valueOfKey(key uint64) float64 {
+	if key>>63 != 0 {
+		return math.Float64frombits(key ^ 1<<63)
+	}
+	return math.Float64frombits(^key)
+}
+
 // sortByDigits sorts the places by one byte of their keys after another, from the lowest one (D. E. Knuth, "The Art of Computer Programming", volume 3,
 // section 5.2.5). Places with equal keys keep their order. A byte that all keys share needs no pass.
 func (o *ordering) sortByDigits() {

@@ -91,7 +91,7 @@ func TestJointTestPower(t *testing.T) {
 		slices.Sort(c.LogRatios)
 		if signedRank(c.LogRatios) < Alpha {
 			rankHits++
-			if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); ci.Lo > 0 {
+			if ci := medianInterval(c.LogRatios, 1); ci.Lo > 0 {
 				agreements++
 			}
 		}
@@ -114,7 +114,7 @@ func TestOneDecisionPower(t *testing.T) {
 		c := compare(targets[0], targets[1], Lower, trial, fewSwaps)
 		found += count(c.Verdict == Slower)
 		slices.Sort(c.LogRatios)
-		if ci := medianInterval(c.LogRatios, 1, trial, fewResamples); signedRank(c.LogRatios) < Alpha && ci.Lo > 0 {
+		if ci := medianInterval(c.LogRatios, 1); signedRank(c.LogRatios) < Alpha && ci.Lo > 0 {
 			agreements++
 		} else if c.Verdict == Slower {
 			gains++

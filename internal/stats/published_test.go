@@ -25,7 +25,7 @@ func TestNIST(t *testing.T) {
 		{"NumAcc3", mixture(1000000.2, 1000000.1, 1000000.3), 1000000.2, 0.1, 1e-9},
 		{"NumAcc4", mixture(10000000.2, 10000000.1, 10000000.3), 10000000.2, 0.1, 1e-8},
 	} {
-		s := summarize(c.values, 1, fewResamples)
+		s := Summarize(c.values)
 		near(t, c.name+" mean", s.Mean, c.mean, c.tolerance*c.mean)
 		near(t, c.name+" standard deviation", s.SD, c.sd, c.tolerance)
 	}
@@ -47,7 +47,7 @@ func michelson() []float64 {
 }
 
 func TestSummaryOfMichelson(t *testing.T) {
-	s := Summarize(michelson(), 1)
+	s := Summarize(michelson())
 	near(t, "median", s.Median, 299.85, 1e-12)
 	near(t, "least", s.Min, 299.62, 0)
 	near(t, "greatest", s.Max, 300.07, 0)

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/touchstone-bench/touchstone/internal/stats/simulation"
 )
-
-// fewResamples keeps the simulations short. Fewer resamples do not improve an interval.
-const fewResamples = 400
 
 // fewSwaps does the same for the joint test. Its p-values have steps of 1/500.
 const fewSwaps = 499
@@ -31,7 +30,7 @@ func TestMedianCoverage(t *testing.T) {
 			for trial := range trials {
 				sorted := m.series(r, n, 1)
 				slices.Sort(sorted)
-				coverCount += count(covers(*medianInterval(sorted, 1, uint64(trial), fewResamples), m.median))
+				coverCount += count(covers(*medianInterval(sorted, 1), m.median))
 				if trial < trials/4 {
 					coveredPlain += count(covers(plainInterval(sorted, r), m.median))
 				}
@@ -83,7 +82,9 @@ func plainInterval(sorted []float64, r *rand.Rand) Interval {
 		slices.Sort(resample)
 		medians[i] = median(resample)
 	}
-	return percentileInterval(medians, 0.025)
+	slices.Sort(medians)
+	k := len(medians) / 40
+	return Interval{Lo: medians[k], Hi: medians[len(medians)-1-k]}
 }
 
 // The targets do not differ, but the blocks do, and the host drifts. The test counts how often a family of
@@ -244,14 +245,14 @@ func TestStopRuleCoverage(t *testing.T) {
 	for i, m := range models {
 		r := random(uint64(i))
 		var coverCount int
-		for trial := range uint64(trials) {
+		for range trials {
 			series := m.series(r, blocks, 1)
 			n := 10
-			for n < blocks && !precise(series[:n], precision, trial, fewResamples) {
+			for n < blocks && !precise(series[:n], precision) {
 				n++
 			}
 			sorted := slices.Sorted(slices.Values(series[:n]))
-			coverCount += count(covers(*medianInterval(sorted, 1, trial, fewResamples), m.median))
+			coverCount += count(covers(*medianInterval(sorted, 1), m.median))
 		}
 		t.Logf("%s noise: when the stop rule stops, the interval of the median covers it in %.1f %%", m.name, 100*share(coverCount, trials))
 		simulation.AtLeast(t, 0.93, coverCount, trials, "%s: when the stop rule stops, the interval covers", m.name)
@@ -260,7 +261,7 @@ func TestStopRuleCoverage(t *testing.T) {
 	simulation.AtLeast(t, 0.93, total, len(models)*trials, "when the stop rule stops, the interval covers")
 }
 
-// Medians that are drawn directly have the distribution of the medians of drawn resamples.
+// Drawn resamples have medians with these probabilities.
 func TestResampledMedians(t *testing.T) {
 	draws := simulation.Trials(t, 20_000, 200_000)
 	for _, n := range []int{6, 7, 20, 21} {
@@ -268,22 +269,44 @@ func TestResampledMedians(t *testing.T) {
 		for i := range sorted {
 			sorted[i] = float64(i)
 		}
-		direct, literal := make(map[float64]int), make(map[float64]int)
-		medians := resampledMedians(sorted, float64(n-n%2), generator(1, 0), draws)
+		exact, counts := resample(sorted, float64(n-n%2)), make(map[float64]int)
 		r := random(uint64(n))
-		resample := make([]float64, n-n%2)
-		for _, m := range medians {
-			direct[m]++
-			for j := range resample {
-				resample[j] = float64(r.IntN(n))
+		values := make([]float64, n-n%2)
+		for range draws {
+			for j := range values {
+				values[j] = float64(r.IntN(n))
 			}
-			slices.Sort(resample)
-			literal[median(resample)]++
+			slices.Sort(values)
+			counts[median(values)]++
 		}
+		var total float64
 		for value := 0.0; value <= float64(n-1); value += 0.5 {
-			p, q := share(direct[value], draws), share(literal[value], draws)
-			if limit := 5*math.Sqrt2*simulationError(q, draws) + 5/float64(draws); math.Abs(p-q) > limit {
-				t.Errorf("n = %d: the median is %g in %.4f of the direct draws and %.4f of the resamples", n, value, p, q)
+			p, q := exact.atMost(value)-total, share(counts[value], draws)
+			if limit := 5*simulationError(p, draws) + 5/float64(draws); math.Abs(p-q) > limit {
+				t.Errorf("n = %d: the median is %g with the probability %.4f and in %.4f of the resamples", n, value, p, q)
+			}
+			total += p
+		}
+		if math.Abs(total-1) > 1e-12 {
+			t.Errorf("n = %d: the probabilities add up to %v", n, total)
+		}
+	}
+}
+
+// The median of many values is normal, with a standard error of √n/2 ranks.
+func TestResampledMediansOfManyValues(t *testing.T) {
+	for _, n := range []int{1000, 100_000, 1_000_000} {
+		sorted := make([]float64, n)
+		for i := range sorted {
+			sorted[i] = float64(i)
+		}
+		for _, inflation := range []float64{1, 3.7} {
+			deviation := math.Sqrt(float64(n)*inflation) / 2
+			for _, tail := range []float64{0.001, 0.025, 0.5, 0.975} {
+				want := float64(n-1)/2 + deviation*distuv.UnitNormal.Quantile(tail)
+				if got := resample(sorted, float64(n)/inflation).quantile(tail); math.Abs(got-want) > 0.01*deviation+1 {
+					t.Errorf("n = %d, inflation %g: the quantile %g of the median is %g, want %g", n, inflation, tail, got, want)
+				}
 			}
 		}
 	}

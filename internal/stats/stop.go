@@ -9,8 +9,6 @@ type StopRule struct {
 	// Precision is the largest half-width of each median's interval, as a share of the median: 0.02 is ± 2 %. At 0
 	// the rule stops after Min blocks.
 	Precision float64
-	// Seed is the seed of the bootstraps.
-	Seed uint64
 }
 
 // stopInterval is the least number of blocks between two checks of the precision. A rule that stops at the first narrow
@@ -44,15 +42,15 @@ func (r StopRule) Enough(n int, series func() [][]float64) bool {
 	case !r.checks(n):
 		return false
 	}
-	return !slices.ContainsFunc(series(), func(values []float64) bool { return !precise(values, r.Precision, r.Seed, Resamples) })
+	return !slices.ContainsFunc(series(), func(values []float64) bool { return !precise(values, r.Precision) })
 }
 
 // precise reports whether the interval of the median of values is at most ± precision wide. It is false
 // below MinSamples.
-func precise(values []float64, precision float64, seed uint64, resamples int) bool {
+func precise(values []float64, precision float64) bool {
 	if len(values) < MinSamples || !allFinite(values) {
 		return false
 	}
 	sorted := Sorted(values)
-	return relativeHalfWidth(median(sorted), *medianInterval(sorted, medianInflation(values), seed, resamples)) <= precision
+	return relativeHalfWidth(median(sorted), *medianInterval(sorted, medianInflation(values))) <= precision
 }

@@ -68,16 +68,16 @@ func TestChecksBecomeRarer(t *testing.T) {
 func TestPrecise(t *testing.T) {
 	series := normal.series(random(1), 50, 1)
 	original := slices.Clone(series)
-	s := Summarize(series, 1)
+	s := Summarize(series)
 	width := relativeHalfWidth(s.Median, *s.CI)
-	if !precise(series, width, 1, Resamples) || precise(series, width*0.999, 1, Resamples) {
+	if !precise(series, width) || precise(series, width*0.999) {
 		t.Errorf("precise disagrees with the half-width %g", width)
 	}
 	if !slices.Equal(series, original) {
 		t.Error("precise changed its argument")
 	}
 	for name, bad := range map[string][]float64{"no value": nil, "NaN": {1, 2, 3, 4, 5, math.NaN()}, "infinite": {1, 2, 3, 4, 5, math.Inf(-1)}} {
-		if precise(bad, 1, 1, Resamples) {
+		if precise(bad, 1) {
 			t.Errorf("%s is precise", name)
 		}
 	}

@@ -28,11 +28,7 @@ import (
 // The exact interval between order statistics, as in benchmath, never covers less than 95 %. But
 // for normal noise it is 28 % wider at n = 8 and 18 % at n = 10, and no such interval exists
 // for the quotient of two medians.
-func Summarize(values []float64, seed uint64) Summary {
-	return summarize(values, seed, Resamples)
-}
-
-func summarize(values []float64, seed uint64, resamples int) Summary {
+func Summarize(values []float64) Summary {
 	s := Summary{N: len(values)}
 	if len(values) == 0 || !allFinite(values) {
 		nan := math.NaN()
@@ -42,7 +38,7 @@ func summarize(values []float64, seed uint64, resamples int) Summary {
 	}
 	sorted, ranks := sortedWithRanks(values)
 	s.Median = median(sorted)
-	s.CI = medianInterval(sorted, rankInflation(ranks), seed, resamples)
+	s.CI = medianInterval(sorted, rankInflation(ranks))
 	s.Mean, s.SD = stat.MeanStdDev(values, nil)
 	if len(values) == 1 {
 		s.SD = 0

@@ -13,9 +13,6 @@ type Sample struct {
 // order statistics do not contain a 95 % interval for the median.
 const MinSamples = 6
 
-// Resamples is the number of bootstrap resamples.
-const Resamples = 10_000
-
 // Alpha is the level of a family of comparisons: the probability that at least
 // one of them is called faster or slower although the targets do not differ.
 const Alpha = 0.05

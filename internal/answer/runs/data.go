@@ -78,8 +78,7 @@ type (
 		Warmup   int                   `json:"warmup_trials" doc:"Number of warm-up trials."`
 	}
 	methodData struct {
-		Seed        string           `json:"bootstrap_seed" schema:"pattern=^[0-9]{1,20}$" doc:"Seed of the bootstraps."`
-		Resamples   int              `json:"bootstrap_resamples" doc:"Number of resamples of each bootstrap."`
+		Seed        string           `json:"seed" schema:"pattern=^[0-9]{1,20}$" doc:"Seed of the permutation tests, and of the resamples for detectable."`
 		Interval    float64          `json:"interval" doc:"Coverage of intervals, as a share."`
 		Alpha       float64          `json:"family_alpha" doc:"Probability of a false verdict in a family."`
 		Power       float64          `json:"detectable_power" doc:"Power (0 to 1) that detectable is for."`
@@ -216,7 +215,7 @@ func newRunData(r *analysis.Run) runData {
 
 func newMethodData(source *report.Report, r *analysis.Run) methodData {
 	return methodData{
-		Seed: strconv.FormatUint(r.Seed, 10), Resamples: stats.Resamples, Interval: stats.Level, Alpha: stats.Alpha, Power: stats.Power, MinEffect: source.MinEffect, MinSamples: stats.MinSamples,
+		Seed: strconv.FormatUint(r.Seed, 10), Interval: stats.Level, Alpha: stats.Alpha, Power: stats.Power, MinEffect: source.MinEffect, MinSamples: stats.MinSamples,
 		Family: "all targets against the baseline on one metric of one benchmark", Families: r.Families, Comparisons: r.Comparisons, Together: r.Together,
 		Differences: r.Differences, Everywhere: r.Everywhere, False: document.Decimal(stats.Alpha * float64(r.Families)), Withheld: r.Withheld,
 		Ratio: "Hodges-Lehmann estimate of target / baseline within blocks; overhead is |ratio - 1|",

@@ -23,8 +23,8 @@ func (b *builder) method() document.Block {
 		add("Measurement", text(measurement(&b.report.Runs[0])))
 	}
 	numbers := []document.Block{
-		text(fmt.Sprintf("The main number is the median over blocks. Its 95 %% interval is an expanded percentile bootstrap (Hesterberg, 2015) of %d resamples from the seed of the run. It needs at least %d blocks. "+
-			"A percentile needs at least two values above it.", stats.Resamples, stats.MinSamples)),
+		text(fmt.Sprintf("The main number is the median over blocks. Its 95 %% interval is the expanded percentile bootstrap (Hesterberg, 2015) with the exact distribution of the resampled medians. It needs at least %d blocks. "+
+			"A percentile needs at least two values above it.", stats.MinSamples)),
 		text(fmt.Sprintf("Targets are compared with the baseline block by block. The ratio is the typical value of target / baseline within blocks: the estimate of Hodges and Lehmann on the logarithms. "+
 			"Tables have it as the cost, which is the ratio itself, or its reciprocal if a higher value is better: “3 ×” is three times the time, or a third of the rate. Sentences have a factor of at least 1 in the direction of the difference: “3 × slower”. It need not be the quotient of the two medians. "+
 			"Its interval inverts Wilcoxon’s signed-rank test, in the same direction. "+

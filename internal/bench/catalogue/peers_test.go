@@ -261,7 +261,7 @@ func (c *contest) compare(i int) comparison {
 	rival, theirSamples := column(c.theirs)
 	repeats, againSamples := column(c.again)
 	return comparison{
-		stats.Summarize(ours, 1).Median, stats.Summarize(append(rival, repeats...), 1).Median,
+		stats.Summarize(ours).Median, stats.Summarize(append(rival, repeats...)).Median,
 		// The two values by hand are samples of one block. The direction affects only verdicts.
 		stats.Compare(append(theirSamples, againSamples...), ourSamples, stats.Lower, 1),
 		stats.Compare(theirSamples, againSamples, stats.Lower, 1),

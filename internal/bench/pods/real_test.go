@@ -148,7 +148,7 @@ func TestDelayIsFoundInItsStages(t *testing.T) {
 		{"k8s/copy", "FirstInstruction", 0},
 	} {
 		base, values := samples(run, "pods.start", "k8s/base", c.metric), samples(run, "pods.start", c.target, c.metric)
-		d := stats.Subtract(values, [][]stats.Sample{base}, 1)
+		d := stats.Subtract(values, [][]stats.Sample{base})
 		if d.CI == nil || d.N < blocks*9/10 {
 			t.Errorf("%s of %s has %d blocks of %d", c.metric, c.target, d.N, blocks)
 			continue

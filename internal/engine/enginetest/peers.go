@@ -72,7 +72,7 @@ func Middle(samples []stats.Sample) float64 {
 	for _, s := range samples {
 		values = append(values, s.Value)
 	}
-	return stats.Summarize(values, 1).Median
+	return stats.Summarize(values).Median
 }
 
 // ByRound splits samples by their rounds.

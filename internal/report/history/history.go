@@ -71,11 +71,10 @@ type Point struct {
 	State result.State
 
 	values []float64
-	seed   uint64
 }
 
 // Interval is the 95 % interval of the value, as the report of the run has it. It is nil with too few trials. It takes milliseconds.
-func (p *Point) Interval() *stats.Interval { return stats.Summarize(p.values, p.seed).CI }
+func (p *Point) Interval() *stats.Interval { return stats.Summarize(p.values).CI }
 
 // Remark states what a reader must know of the run: lost trials, and a plan that was not completed. It is empty for most runs.
 func (p *Point) Remark() string {
@@ -147,7 +146,7 @@ func (b *Builder) Add(run result.Run) {
 		s.runs = append(s.runs, facts)
 		s.Points = append(s.Points, Point{
 			Run: run.ID, Started: run.Started, Value: stats.Median(m.Values), Trials: len(m.Values), Lost: m.Lost, State: run.State,
-			values: m.Values, seed: m.Seed(run.Seed, m.Metric.Name),
+			values: m.Values,
 		})
 	}
 }

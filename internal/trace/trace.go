@@ -48,6 +48,8 @@ var compatFlags = map[string]uint64{"arm64": 1 << 22}
 
 // Tracer counts from Start to Stop.
 type Tracer struct {
+	timeline *result.TraceTimeline // nil before Stop
+
 	target  monitor.Target
 	objects bpfObjects
 	links   []link.Link

@@ -11,8 +11,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// mostPairs is the largest number of pairs of targets with their causes in a page, for each benchmark: all pairs of five targets.
-const mostPairs = 10
+// Limits on the parts of a page, which share its size.
+const (
+	// mostPairs is the largest number of pairs of targets of a benchmark with their causes: all pairs of five targets. fewestPairs is the number that a page
+	// with many traced benchmarks has of each.
+	mostPairs, fewestPairs = 10, 4
+	// pageParts is the number of pairs, and of timelines, that the benchmarks share.
+	pageParts = 40
+)
 
 // causes explain the differences of the timed calls between targets with traces. A page alone has them: their comparisons take time.
 func (b *builder) causes(r *analysis.Run) []document.Block {
@@ -22,6 +28,7 @@ func (b *builder) causes(r *analysis.Run) []document.Block {
 	}
 	s := document.Section{ID: "causes", Title: "Causes", Detail: true, Blocks: []document.Block{text(explain.Method)}}
 	s.Draw = func() (blocks []document.Block) {
+		limit := min(mostPairs, max(fewestPairs, pageParts/len(benchmarksOf(cells))))
 		for _, bench := range b.report.Benchmarks() {
 			var targets []string
 			for _, cell := range cells {
@@ -29,7 +36,10 @@ func (b *builder) causes(r *analysis.Run) []document.Block {
 					targets = append(targets, cell.Target)
 				}
 			}
-			if inner := b.pairs(bench, targets); inner != nil {
+			lines := r.TraceTimelines(bench.Key)
+			baselineFirst(lines, func(l analysis.TraceTimeline) bool { return l.Target == bench.Sections[0].Baseline })
+			inner := append(timelineOf(lines[:min(len(lines), limit)]), b.pairs(bench, targets, limit)...)
+			if inner != nil {
 				blocks = append(blocks, document.Section{Title: bench.Title(), Blocks: inner})
 			}
 		}
@@ -52,13 +62,23 @@ func timedCells(r *analysis.Run) (cells []result.Cell) {
 	return cells
 }
 
+// benchmarksOf are the benchmarks of cells.
+func benchmarksOf(cells []result.Cell) (keys []analysis.Key) {
+	for _, c := range cells {
+		if key := (analysis.Key{Name: c.Benchmark, Params: c.Params}); !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // pairs are the explanations of a benchmark for pairs of targets, those with the baseline first.
-func (b *builder) pairs(bench *analysis.Benchmark, targets []string) []document.Block {
+func (b *builder) pairs(bench *analysis.Benchmark, targets []string, limit int) []document.Block {
 	var blocks []document.Block
 	var rest []string
 	count := 0
 	for _, pair := range pairsOf(targets, bench.Sections[0].Baseline) {
-		if count == mostPairs {
+		if count == limit {
 			rest = append(rest, "touchstone explain "+pair[0]+" "+pair[1])
 			continue
 		}
@@ -75,13 +95,24 @@ func (b *builder) pairs(bench *analysis.Benchmark, targets []string) []document.
 
 // pairsOf are the pairs of targets, those with the baseline first.
 func pairsOf(targets []string, baseline string) (pairs [][2]string) {
-	if i := slices.Index(targets, baseline); i > 0 {
-		targets = slices.Insert(slices.Delete(slices.Clone(targets), i, i+1), 0, baseline)
-	}
+	baselineFirst(targets, func(name string) bool { return name == baseline })
 	for i, a := range targets {
 		for _, name := range targets[i+1:] {
 			pairs = append(pairs, [2]string{a, name})
 		}
 	}
 	return pairs
+}
+
+// baselineFirst moves the item of the baseline to the begin of a list.
+func baselineFirst[T any](list []T, isBaseline func(T) bool) {
+	slices.SortStableFunc(list, func(a, b T) int {
+		switch {
+		case isBaseline(a) == isBaseline(b):
+			return 0
+		case isBaseline(a):
+			return -1
+		}
+		return 1
+	})
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// section is the section with an ID in the page of a run. It has no blocks if the page lacks it.
-func section(run result.Run, id string) document.Section {
+// causes is the section of the causes in the page of a run. It has no blocks if the page lacks it.
+func causes(run result.Run) document.Section {
 	r := single(run)
 	blocks := document.Drawn(runs.Document(&r).Blocks)
-	i := slices.IndexFunc(blocks, func(b document.Block) bool { s, is := b.(document.Section); return is && s.ID == id })
+	i := slices.IndexFunc(blocks, func(b document.Block) bool { s, is := b.(document.Section); return is && s.ID == "causes" })
 	if i < 0 {
 		return document.Section{}
 	}
@@ -47,7 +47,7 @@ func TestCausesOfPage(t *testing.T) {
 	e, err := explain.New(&run, "native", "oci/runc", explain.Options{Matches: func(string) bool { return true }})
 	must.Do(t, err)
 	want := titled(titled(document.Section{Blocks: explained.Document(e).Blocks})[0])[0]
-	pair := titled(titled(section(run, "causes"))[0])[0]
+	pair := titled(titled(causes(run))[0])[1]
 	expect.Equal(t, "the title", "oci/runc against native", pair.Title)
 	expect.Equal(t, "the first call", want, titled(pair)[0])
 	if note := pair.Note; !strings.HasPrefix(note, "create +") {
@@ -82,9 +82,9 @@ func TestPairsOfPage(t *testing.T) {
 		add(fmt.Sprintf("oci/r%d", n))
 	}
 	run.Baseline = "oci/runc"
-	bench := titled(section(run, "causes"))[0]
+	bench := titled(causes(run))[0]
 	var titles []string
-	for _, s := range titled(bench) {
+	for _, s := range titled(bench)[1:] {
 		titles = append(titles, s.Title)
 	}
 	expect.Equal(t, "the pairs", []string{
@@ -99,7 +99,7 @@ func TestPairsOfPage(t *testing.T) {
 
 // Traces of a benchmark that chooses its own steps explain no call.
 func TestTracesWithoutCalls(t *testing.T) {
-	if s := section(reporttest.Surfaces(), "causes"); s.Blocks != nil {
+	if s := causes(reporttest.Surfaces()); s.Blocks != nil {
 		t.Errorf("the page has the causes %+v", s.Blocks)
 	}
 }

@@ -15,14 +15,15 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// rows are the largest numbers of rows in the tables of a call. Another row or line has the sum or the number of the rest.
-type rows struct{ causes, counts int }
+// rows are the largest numbers of rows in the tables of a call. Another row has the sum of the other causes. words is the largest number of other counts in a
+// text, and the text has the command for the rest.
+type rows struct{ causes, counts, words int }
 
 var (
 	// terminalRows are the rows in a terminal. A call has less than a hundred causes, each with 2 % of the difference. JSON and CSV have all counts.
 	terminalRows = rows{causes: math.MaxInt, counts: 12}
 	// pageRows are the rows in the page of a report, which has many pairs of targets.
-	pageRows = rows{causes: 12, counts: 16}
+	pageRows = rows{causes: 12, counts: 10, words: 60}
 )
 
 // Document is the document of an explanation.
@@ -186,7 +187,7 @@ func phase(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limit
 		s.Blocks = append(s.Blocks, times(e, p, limit.causes))
 	}
 	if len(p.Counts) > 0 {
-		s.Blocks = append(s.Blocks, counts(e, b, p, limit.counts)...)
+		s.Blocks = append(s.Blocks, counts(e, b, p, limit)...)
 	}
 	return s
 }
@@ -215,13 +216,20 @@ func times(e *explain.Explanation, p *explain.Phase, limit int) document.Block {
 func seconds(s explain.Seconds) string { return quantity.Extent(s.Least, s.Most, result.Seconds) }
 
 // counts is the table of the counts that differ.
-func counts(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limit int) []document.Block {
+func counts(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limit rows) []document.Block {
 	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Step", "Component", "Count", e.A, e.B, "Difference")}}
 	list := p.Counts
 	var note []document.Block
-	if rest := len(list) - limit; rest > 0 {
-		list = list[:limit]
-		note = append(note, document.Text{Text: fmt.Sprintf("%d more: %s", rest, command(e, b)), Tone: document.Faint})
+	if len(list) > limit.counts {
+		rest := list[limit.counts:]
+		list = list[:limit.counts]
+		if words := min(len(rest), limit.words); words > 0 {
+			note = append(note, document.Text{Text: fmt.Sprintf("Also different, from %s to %s: %s.", e.A, e.B, inWords(rest[:words]))})
+			rest = rest[words:]
+		}
+		if len(rest) > 0 {
+			note = append(note, document.Text{Text: fmt.Sprintf("%d more: %s", len(rest), command(e, b)), Tone: document.Faint})
+		}
 	}
 	for i := range list {
 		c := &list[i]
@@ -230,6 +238,24 @@ func counts(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limi
 		))
 	}
 	return append([]document.Block{t}, note...)
+}
+
+// inWords lists counts by step and component: "create runtime: openat 14 → 22, read 9 → 12–14; create container: mount 8 → 0".
+func inWords(list []explain.Count) string {
+	var places []string
+	texts := map[string][]string{}
+	for i := range list {
+		c := &list[i]
+		place := c.Step + " " + c.Component
+		if texts[place] == nil {
+			places = append(places, place)
+		}
+		texts[place] = append(texts[place], fmt.Sprintf("%s %s → %s", strings.TrimPrefix(counted(c), string(explain.Call)+" "), spelled(c.A), spelled(c.B)))
+	}
+	for i, place := range places {
+		places[i] = place + ": " + strings.Join(texts[place], ", ")
+	}
+	return strings.Join(places, "; ")
 }
 
 // counted names a count: "exec runc", "mount".

@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/explain"
 	"github.com/touchstone-bench/touchstone/internal/document"
+	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -28,17 +29,21 @@ func (b *builder) causes(r *analysis.Run) []document.Block {
 	}
 	s := document.Section{ID: "causes", Title: "Causes", Detail: true, Blocks: []document.Block{text(explain.Method)}}
 	s.Draw = func() (blocks []document.Block) {
-		limit := min(mostPairs, max(fewestPairs, pageParts/len(benchmarksOf(cells))))
+		limit := partsOfEach(len(benchmarksOf(cells)))
 		for _, bench := range b.report.Benchmarks() {
 			var targets []string
-			for _, cell := range cells {
-				if (analysis.Key{Name: cell.Benchmark, Params: cell.Params}) == bench.Key {
-					targets = append(targets, cell.Target)
+			for i := range r.Targets {
+				if slices.Contains(cells, result.Cell{Benchmark: bench.Name, Params: bench.Params, Target: r.Targets[i].Name}) {
+					targets = append(targets, r.Targets[i].Name)
 				}
 			}
 			lines := r.TraceTimelines(bench.Key)
 			baselineFirst(lines, func(l analysis.TraceTimeline) bool { return l.Target == bench.Sections[0].Baseline })
-			inner := append(timelineOf(lines[:min(len(lines), limit)]), b.pairs(bench, targets, limit)...)
+			inner := timelineOf(lines[:min(len(lines), limit)])
+			if rest := len(lines) - limit; rest > 0 {
+				inner = append(inner, text(fmt.Sprintf("The processes on %s: touchstone export %s.", quantity.Counted(rest, "more target"), r.ID)))
+			}
+			inner = append(inner, b.pairs(bench, targets, limit)...)
 			if inner != nil {
 				blocks = append(blocks, document.Section{Title: bench.Title(), Blocks: inner})
 			}
@@ -47,6 +52,9 @@ func (b *builder) causes(r *analysis.Run) []document.Block {
 	}
 	return []document.Block{s}
 }
+
+// partsOfEach is the largest number of pairs, and of timelines, of each of some benchmarks.
+func partsOfEach(benchmarks int) int { return min(mostPairs, max(fewestPairs, pageParts/benchmarks)) }
 
 // timedCells are the cells with traces of timed calls. A benchmark that chooses the steps of its traces has none.
 func timedCells(r *analysis.Run) (cells []result.Cell) {
@@ -75,11 +83,10 @@ func benchmarksOf(cells []result.Cell) (keys []analysis.Key) {
 // pairs are the explanations of a benchmark for pairs of targets, those with the baseline first.
 func (b *builder) pairs(bench *analysis.Benchmark, targets []string, limit int) []document.Block {
 	var blocks []document.Block
-	var rest []string
-	count := 0
+	count, rest := 0, 0
 	for _, pair := range pairsOf(targets, bench.Sections[0].Baseline) {
 		if count == limit {
-			rest = append(rest, "touchstone explain "+pair[0]+" "+pair[1])
+			rest++
 			continue
 		}
 		if e := b.report.Explain(bench.Key, pair[0], pair[1]); e.Benchmarks != nil {
@@ -87,8 +94,8 @@ func (b *builder) pairs(bench *analysis.Benchmark, targets []string, limit int) 
 			count++
 		}
 	}
-	if rest != nil {
-		blocks = append(blocks, document.List{Title: fmt.Sprintf("The causes of other pairs, in run %s:", b.report.Runs[0].ID), Items: []document.Item{item(strings.Join(rest, "; "))}})
+	if rest > 0 {
+		blocks = append(blocks, text(fmt.Sprintf("%s of the targets %s: touchstone explain A B --run %s --benchmark %s.", quantity.Counted(rest, "more pair"), strings.Join(targets, ", "), b.report.Runs[0].ID, bench.Name)))
 	}
 	return blocks
 }

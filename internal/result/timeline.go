@@ -10,7 +10,7 @@ import (
 // the last one. It is for drawings: short states are merged, and the sums are in Wall.
 type TraceTimeline struct {
 	Length time.Duration `json:"length_ns"`
-	// Resolution is a length. Shorter states are merged with their neighbours, so a state may be wrong for less than two resolutions.
+	// Resolution is a length. Shorter states are merged with their neighbours, so a state may be wrong for less than four resolutions.
 	Resolution time.Duration `json:"resolution_ns"`
 	// Steps are the begins of the steps. A step lasts until the next one.
 	Steps []TraceStep `json:"steps"`

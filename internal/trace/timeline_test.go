@@ -2,8 +2,12 @@ package trace
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/touchstone-bench/touchstone/internal/expect"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -94,9 +98,57 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// The parts of the lanes are the division of the steps' own time in the counts, and their states agree with it up to the resolution.
+// Merged states cover the same time. A state of the length of the resolution keeps its place, and the others are wrong for less than four resolutions.
+func TestTimelineMerges(t *testing.T) {
+	const resolution = 100
+	random := rand.New(rand.NewPCG(1, 2))
+	causes := []result.TimeCause{"", result.CauseRunning, result.CauseQueue, result.CauseChild}
+	for range 200 {
+		var list []stretch
+		moment := uint64(0)
+		for range 1 + random.IntN(60) {
+			length := uint64(1 + random.IntN(150))
+			list = extended(list, stretch{moment, moment + length, causes[random.IntN(len(causes))]})
+			moment += length
+		}
+		got := merged(list, resolution)
+		for i, s := range got {
+			if i > 0 && (s.begin != got[i-1].end || s.cause == got[i-1].cause) {
+				t.Fatalf("%v follows %v", s, got[i-1])
+			}
+		}
+		if got[0].begin != 0 || got[len(got)-1].end != moment {
+			t.Fatalf("the states cover %v to %v, want 0 to %d", got[0], got[len(got)-1], moment)
+		}
+		excess := uint64(0) // the length of the adjacent time with another state
+		for begin := range moment {
+			find := func(list []stretch) *stretch {
+				i, _ := slices.BinarySearchFunc(list, begin, func(s stretch, begin uint64) int {
+					switch {
+					case s.end <= begin:
+						return -1
+					case s.begin > begin:
+						return 1
+					}
+					return 0
+				})
+				return &list[i]
+			}
+			original, state := find(list), find(got)
+			if original.cause == state.cause {
+				excess = 0
+				continue
+			}
+			if excess++; original.length() >= resolution || excess >= 4*resolution {
+				t.Fatalf("at %d: %v became %v, and the time before it is wrong for %d", begin, *original, *state, excess)
+			}
+		}
+	}
+}
+
+// The parts of the lanes are the division of the steps' own time in the counts.
 //
-// Invariant timeline-sums: The timeline of a trace divides the same time as the parts of its steps.
+// Invariant timeline-sums: The lanes of a timeline divide the same time as the parts of the steps.
 func TestTimelineSums(t *testing.T) {
 	tracer := start(t, monitor.Target{})
 	must.Do(t, tracer.Step("create"))
@@ -105,7 +157,7 @@ func TestTimelineSums(t *testing.T) {
 	counts, err := tracer.Stop()
 	must.Do(t, err)
 	line := tracer.Timeline()
-	want, got, drawing := map[result.TimeCause]time.Duration{}, map[result.TimeCause]time.Duration{}, time.Duration(0)
+	want, got := map[result.TimeCause]time.Duration{}, map[result.TimeCause]time.Duration{}
 	for _, c := range counts {
 		for name, length := range c.Wall {
 			if c.Step == "create" {
@@ -113,32 +165,25 @@ func TestTimelineSums(t *testing.T) {
 			}
 		}
 	}
-	states := 0
 	for _, l := range line.Lanes {
 		for cause, length := range l.Wall {
 			got[cause] += length
 		}
-		for _, s := range l.States {
-			if s.Cause == result.CauseRunning {
-				for i := range s.At {
-					states++
-					drawing += s.Lengths[i]
-				}
-			}
-		}
 	}
-	for cause, length := range want {
-		if difference := (got[cause] - length).Abs(); difference > time.Microsecond*time.Duration(len(counts)) {
-			t.Errorf("%s: the lanes have %v, the counts %v", cause, got[cause], length)
-		}
-	}
+	rounding := cmpopts.EquateApprox(0, float64(100*time.Microsecond))
+	expect.Equal(t, "the time of the lanes by cause", inNanoseconds(want), inNanoseconds(got), rounding)
 	if got[result.CauseRunning] == 0 || got[result.CauseSleep] < 15*time.Millisecond {
 		t.Errorf("the lanes have %v", got)
 	}
-	// Processes side by side share the time of the counts.
-	if gap := got[result.CauseRunning] - drawing; gap > 2*line.Resolution*time.Duration(states+1) {
-		t.Errorf("the drawing lacks %v of %v in %d states with a resolution of %v", gap, got[result.CauseRunning], states, line.Resolution)
-	}
 	doc := result.Run{Targets: []result.Target{{Name: "oci/runc"}}, Bench: []result.Benchmark{{Name: "b"}}}
 	must.Do(t, doc.ValidateTrace(&result.Trace{Seq: 1, Cell: result.Cell{Benchmark: "b", Target: "oci/runc"}, Status: result.OK, Timeline: line}))
+}
+
+// inNanoseconds are lengths as numbers.
+func inNanoseconds(lengths map[result.TimeCause]time.Duration) map[result.TimeCause]float64 {
+	numbers := map[result.TimeCause]float64{}
+	for cause, length := range lengths {
+		numbers[cause] = float64(length)
+	}
+	return numbers
 }

@@ -48,12 +48,12 @@ var compatFlags = map[string]uint64{"arm64": 1 << 22}
 
 // Tracer counts from Start to Stop.
 type Tracer struct {
-	timeline *result.TraceTimeline // nil before Stop
-
 	target  monitor.Target
 	objects bpfObjects
 	links   []link.Link
 	steps   []string
+
+	timeline *result.TraceTimeline
 
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs

@@ -86,7 +86,7 @@ func (m *markdown) blocks(blocks []document.Block, level int) {
 			m.course(&b)
 		case document.Matrix:
 			m.table(b.Table())
-		case document.Lanes, document.Plot, document.Bars: // the tables have their numbers
+		case document.Lanes, document.Plot, document.Bars, document.Timeline: // the tables have their numbers
 		}
 	}
 }

@@ -5,6 +5,7 @@ package report
 import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/finding"
+	"github.com/touchstone-bench/touchstone/internal/report/explain"
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -17,6 +18,8 @@ type Report struct {
 	Findings finding.Findings
 	// Warnings are reasons to trust the numbers less, by run and by kind.
 	Warnings [][]finding.WarningGroup
+
+	trials []result.Trial // of the only run
 }
 
 // New makes the report of at least one run, see [analysis.New].
@@ -26,5 +29,16 @@ func New(runs []result.Run, o analysis.Options) Report {
 		r.Warnings = append(r.Warnings, finding.Warnings(r.Analysis, run))
 	}
 	r.Findings = finding.New(r.Analysis)
+	if len(runs) == 1 {
+		r.trials = runs[0].Trials
+	}
 	return r
+}
+
+// Explain names the causes of the differences of target b against target a in the only run, for one benchmark. They take time, so only a page has them. The
+// result has no benchmark if the targets have no timed call in common.
+func (r *Report) Explain(benchmark analysis.Key, a, b string) *explain.Explanation {
+	run := r.Runs[0].Run
+	run.Trials = r.trials
+	return explain.Of(r.Analysis, &run, a, b, func(key analysis.Key) bool { return key == benchmark })
 }

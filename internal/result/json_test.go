@@ -115,6 +115,13 @@ func fullDocument() Document {
 							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
 						},
 					},
+					Timeline: &TraceTimeline{
+						Length: 900, Resolution: 10, Steps: []TraceStep{{"create", 0}, {"", 500}, {"start", 600}}, Processes: 2,
+						Lanes: []TraceLane{{
+							TraceProgram: TraceProgram{"runc", "runtime", 0}, End: 800, Execs: []TraceProgram{{"sleep", "container", 700}},
+							Wall: map[TimeCause]time.Duration{CauseRunning: 400, CauseChild: 20}, States: []TraceState{{CauseRunning, []time.Duration{0, 500}, []time.Duration{300, 100}}},
+						}},
+					},
 				},
 				{Seq: 3, Cell: lifecycle, Status: Failed, Reason: "2 events are missing", Started: start, Elapsed: 1},
 			},
@@ -139,6 +146,8 @@ func TestFullDocumentIsFull(t *testing.T) {
 			for i := range v.Len() {
 				walk(v.Index(i))
 			}
+		case reflect.Pointer:
+			walk(v.Elem())
 		case reflect.Struct:
 			for i := range v.NumField() {
 				if !v.Type().Field(i).IsExported() {
@@ -374,6 +383,14 @@ func TestValidateRefuses(t *testing.T) {
 		`the name "" of a part`:      func(r *Run) { r.Traces[0].Counts[1].Wall[""] = 1 },
 		`the name "mount"`:           func(r *Run) { r.Traces[0].Counts[1].Calls["mount"] = 0 },
 		`the name "\x1b"`:            func(r *Run) { r.Traces[0].Counts[1].Programs["\x1b"] = 1 },
+		"more lanes than processes":  func(r *Run) { r.Traces[0].Timeline.Processes = 0 },
+		`step "start" at 499ns`:      func(r *Run) { r.Traces[0].Timeline.Steps[2].At = 499 },
+		`the program "\x1b"`:         func(r *Run) { r.Traces[0].Timeline.Lanes[0].Execs[0].Name = "\x1b" },
+		"it ends at 901ns":           func(r *Run) { r.Traces[0].Timeline.Lanes[0].End = 901 },
+		"the time -1ns of the cause": func(r *Run) { r.Traces[0].Timeline.Lanes[0].Wall[CauseChild] = -1 },
+		"2 begins and 1 lengths":     func(r *Run) { r.Traces[0].Timeline.Lanes[0].States[0].Lengths = []time.Duration{1} },
+		"from 500ns on for 401ns":    func(r *Run) { r.Traces[0].Timeline.Lanes[0].States[0].Lengths[1] = 401 },
+		"status ok have one":         func(r *Run) { r.Traces[1].Timeline = &TraceTimeline{} },
 		"of 10002 steps":             func(r *Run) { r.Traces[0].Counts = append(r.Traces[0].Counts, make([]TraceCounts, MaxTraceCounts)...) },
 		`phase 1 ("create")`:         func(r *Run) { r.Trials[0].Phases[0].Start = negative },
 	} {

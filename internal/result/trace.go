@@ -23,6 +23,8 @@ type Trace struct {
 	// Phases are the timed regions under the tracer. No timed trial has such times.
 	Phases []Phase       `json:"phases,omitempty"`
 	Counts []TraceCounts `json:"counts,omitempty"`
+	// Timeline is nil if the trace has no times, and if its benchmark chooses the steps.
+	Timeline *TraceTimeline `json:"timeline,omitempty"`
 }
 
 // TraceCounts counts the work of the processes of a component in a step of a trace. Steps are in the order of their begin.
@@ -144,6 +146,11 @@ func (r *Run) ValidateTrace(t *Trace) error {
 	if err == nil {
 		err = t.validateCounts()
 	}
+	if err == nil && t.Timeline != nil {
+		if err = t.Timeline.validate(); err != nil {
+			err = fmt.Errorf("the timeline: %w", err)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("trace %d (%s on %s): %w", t.Seq, t.Benchmark, t.Target, err)
 	}
@@ -159,6 +166,8 @@ func (t *Trace) validateCounts() error {
 	switch {
 	case t.Status != OK && len(t.Counts) > 0:
 		return fmt.Errorf("it has counts although its status is %s; only traces with status ok have counts", t.Status)
+	case t.Status != OK && t.Timeline != nil:
+		return fmt.Errorf("it has a timeline although its status is %s; only traces with status ok have one", t.Status)
 	case len(t.Counts) > MaxTraceCounts:
 		return fmt.Errorf("it has counts of %d steps and components; %d are allowed", len(t.Counts), MaxTraceCounts)
 	}

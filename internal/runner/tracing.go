@@ -20,6 +20,8 @@ type Tracer interface {
 	Step(name string) error
 	// Stop returns the counts, or the reason why they are not complete.
 	Stop() ([]result.TraceCounts, error)
+	// Timeline returns the states of the processes over time after Stop, or nil if they are not known.
+	Timeline() *result.TraceTimeline
 }
 
 // Tracing configures the traces of a run.
@@ -49,6 +51,8 @@ type tracing struct {
 	crowd  bool     // more than one call has been under way since the last time without one
 	err    error    // of the tracer
 	counts []result.TraceCounts
+
+	timeline *result.TraceTimeline
 }
 
 // severalCalls is the step of calls that are under way at once: their work is not separable.
@@ -163,8 +167,16 @@ func (r *run) recordTrace(t result.Trace) error {
 // of is the trace of a trial. It has no counts without a tracer.
 func (g *tracing) of(t result.Trial) result.Trace {
 	return result.Trace{
-		Seq: t.Seq, Cell: t.Cell, Status: t.Status, Reason: t.Reason, Started: t.Started, Elapsed: t.Elapsed, Phases: t.Phases, Counts: g.result(t.Status),
+		Seq: t.Seq, Cell: t.Cell, Status: t.Status, Reason: t.Reason, Started: t.Started, Elapsed: t.Elapsed, Phases: t.Phases, Counts: g.result(t.Status), Timeline: g.course(t.Status),
 	}
+}
+
+// course returns the timeline of a trial with a status. The steps of a benchmark's choice have none.
+func (g *tracing) course(status result.Status) *result.TraceTimeline {
+	if g == nil || status != result.OK || g.steps != nil {
+		return nil
+	}
+	return g.timeline
 }
 
 // result returns the counts of a trial with a status. The receiver is nil without a tracer.
@@ -227,6 +239,7 @@ func (t *trial) endTrace() error {
 // stop ends the trace, and keeps the counts.
 func (g *tracing) stop() (err error) {
 	g.counts, err = g.tracer.Stop()
+	g.timeline = g.tracer.Timeline()
 	g.tracer = nil
 	return errors.Join(g.err, err)
 }

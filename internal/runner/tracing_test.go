@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -44,6 +45,15 @@ func (c *tracer) Stop() ([]result.TraceCounts, error) {
 		return nil, c.err
 	}
 	return []result.TraceCounts{{Step: strings.Join(c.steps, ","), Component: "runtime"}}, nil
+}
+
+func (c *tracer) Timeline() *result.TraceTimeline {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.stopped {
+		return nil
+	}
+	return &result.TraceTimeline{Length: time.Second}
 }
 
 // traced makes the harness trace each cell n times. It returns the recorded traces, and the number of started tracers.
@@ -112,6 +122,7 @@ func TestTracesFollowTrials(t *testing.T) {
 	}
 	const order = "create,,start,,update,update/Ask,update,"
 	expect.Equal(t, "the traces", []string{"1 fake/a ok " + order, "2 fake/a ok " + order}, spellTraces(*traces))
+	expect.Equal(t, "the timeline", &result.TraceTimeline{Length: time.Second}, (*traces)[0].Timeline)
 	for _, phase := range (*traces)[0].Phases {
 		if phase.Duration < 0 || phase.Name == "" {
 			t.Errorf("phase %+v", phase)
@@ -238,6 +249,8 @@ func (c *byStep) Step(name string) error {
 	return nil
 }
 
+func (*byStep) Timeline() *result.TraceTimeline { return &result.TraceTimeline{} }
+
 func (c *byStep) Stop() (counts []result.TraceCounts, err error) {
 	for i, name := range c.steps {
 		for _, component := range []string{"runtime", "container"} {
@@ -287,6 +300,7 @@ func TestTracedBenchmark(t *testing.T) {
 	expect.Equal(t, "the traces", []string{"1 fake/a ok step", "2 fake/a ok step"}, spellTraces(*traces))
 	expect.Equal(t, "the counts", []result.TraceCounts{{Step: "step", Component: "container", Threads: 3}}, counts)
 	expect.Equal(t, "the counts of the trace", counts, (*traces)[1].Counts)
+	expect.Equal(t, "the timeline of steps of the benchmark's choice", (*result.TraceTimeline)(nil), (*traces)[1].Timeline)
 	if *starts != 3 || len(l.trials) != 3 || len(l.trials[0].Phases) > 0 || len((*traces)[0].Phases) == 0 {
 		t.Errorf("%d tracers and %d trials, the first with %d phases", *starts, len(l.trials), len(l.trials[0].Phases))
 	}

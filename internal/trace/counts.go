@@ -151,7 +151,8 @@ func (t *Tracer) addTimes(s *sums) error {
 		}
 		c.Wall[p.name] += time.Duration(length)
 	}
-	return nil
+	t.timeline, err = t.newTimeline(spans, s.components)
+	return err
 }
 
 // stepAt is the index of the boundary before a time.

@@ -53,6 +53,8 @@ type Tracer struct {
 	links   []link.Link
 	steps   []string
 
+	timeline *result.TraceTimeline
+
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs
 	hasFaults  bool       // the kernel has the tracepoint of page faults

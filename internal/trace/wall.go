@@ -23,8 +23,18 @@ type part struct {
 // wall divides the time of each step among the causes: each moment belongs to the threads that run, else to those that wait for a CPU, else to
 // the wait that held up the target. A moment without such a thread has no part: the target waits for a program outside.
 func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
+	parts := map[part]float64{}
+	eachMoment(spans, crowdedProcesses(spans), boundaries, end, func(step int, begin, end uint64, list []*span, name string) {
+		for _, s := range list {
+			parts[part{boundaries[step].step, s.program, name}] += float64(end-begin) / float64(len(list))
+		}
+	})
+	return parts
+}
+
+// eachMoment calls do for each time without a change, with the index of its step, the threads that it belongs to, and the name of the part. It sorts the spans.
+func eachMoment(spans []span, crowds map[uint32]bool, boundaries []boundary, end uint64, do func(step int, begin, end uint64, list []*span, name string)) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.begin, b.begin) })
-	crowds := crowdedProcesses(spans)
 	cuts := []uint64{end}
 	for _, s := range spans {
 		cuts = append(cuts, s.begin, s.end)
@@ -34,7 +44,6 @@ func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
 	}
 	slices.Sort(cuts)
 	cuts = slices.Compact(cuts)
-	parts := map[part]float64{}
 	var active []*span
 	step, next := -1, 0
 	for i, cut := range cuts[:len(cuts)-1] {
@@ -53,11 +62,8 @@ func wall(spans []span, boundaries []boundary, end uint64) map[part]float64 {
 			stepEnd = boundaries[step+1].time
 		}
 		list, name := owners(active, crowds, stepEnd)
-		for _, s := range list {
-			parts[part{boundaries[step].step, s.program, name}] += float64(cuts[i+1]-cut) / float64(len(list))
-		}
+		do(step, cut, cuts[i+1], list, name)
 	}
-	return parts
 }
 
 // crowdedProcesses are the processes with several threads. A sleep of one of them is no reason: Go's runtime has a thread that sleeps and looks in turn.

@@ -60,7 +60,7 @@ func testAccessibility(t *testing.T, ctx context.Context) {
 	}
 	program, err := os.ReadFile(file)
 	must.Do(t, err)
-	pages := map[string]string{"suite": pageOf(t, suite), "engines": pageOf(t, engines), "surfaces": pageOf(t, surfaces)}
+	pages := map[string]string{"suite": pageOf(t, suite), "engines": pageOf(t, engines), "surfaces": pageOf(t, surfaces), "explained": pageOf(t, explained)}
 	for name, a := range answers() {
 		pages[name] = written(t, a.document)
 	}

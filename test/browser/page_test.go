@@ -69,7 +69,7 @@ func pageOf(t *testing.T, page func() string) string {
 }
 
 // The reports of the tests. A report takes seconds, so that the tests share them.
-var sample, engines, suite, surfaces = page(reporttest.Sample), page(reporttest.Engines), page(reporttest.Suite), page(reporttest.Surfaces)
+var sample, engines, suite, surfaces, explained = page(reporttest.Sample), page(reporttest.Engines), page(reporttest.Suite), page(reporttest.Surfaces), page(reporttest.Explained)
 
 func page(run func() result.Run) func() string {
 	return sync.OnceValue(func() string {
@@ -104,6 +104,7 @@ func TestPages(t *testing.T) {
 		{"pgfplots", testPGFPlots},
 		{"figures", testFigures},
 		{"surfaces", testSurfaces},
+		{"timeline", testTimeline},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			media(t, ctx, "", "light")
@@ -315,7 +316,7 @@ func testHostile(t *testing.T, ctx context.Context) {
 
 // testWidths: no page of a report is wider than the window, from a phone to a large screen.
 func testWidths(t *testing.T, ctx context.Context) {
-	for name, page := range map[string]func() string{"sample": sample, "engines": engines, "suite": suite} {
+	for name, page := range map[string]func() string{"sample": sample, "engines": engines, "suite": suite, "explained": explained} {
 		open(t, ctx, pageOf(t, page))
 		evaluate[chromedp.Void](t, ctx, `document.querySelectorAll("details").forEach((e) => e.open = true)`)
 		for _, width := range []int64{400, 800, 1280, 2560, 3840} {

@@ -15,8 +15,16 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// mostCounts is the number of counts in a table. JSON and CSV have all.
-const mostCounts = 12
+// rows are the largest numbers of rows in the tables of a call. Another row has the sum of the other causes. words is the largest number of other counts in a
+// text, and the text has the command for the rest.
+type rows struct{ causes, counts, words int }
+
+var (
+	// terminalRows are the rows in a terminal. A call has less than a hundred causes, each with 2 % of the difference. JSON and CSV have all counts.
+	terminalRows = rows{causes: math.MaxInt, counts: 12}
+	// pageRows are the rows in the page of a report, which has many pairs of targets.
+	pageRows = rows{causes: 12, counts: 10, words: 60}
+)
 
 // Document is the document of an explanation.
 func Document(e *explain.Explanation) *document.Document {
@@ -32,18 +40,51 @@ func Document(e *explain.Explanation) *document.Document {
 			if p.Reason == "" {
 				d.Answer = append(d.Answer, document.Text{Text: summary(e, p)})
 			}
-			s.Blocks = append(s.Blocks, phase(e, p))
+			s.Blocks = append(s.Blocks, phase(e, b, p, terminalRows))
 		}
 		d.Blocks = append(d.Blocks, s)
 	}
 	if d.Answer == nil {
 		d.Answer = []document.Text{{Text: "No cause is found: " + e.Benchmarks[0].Phases[0].Name + ": " + e.Benchmarks[0].Phases[0].Reason + "."}}
 	}
-	d.Blocks = append(d.Blocks, document.Text{Text: method, Tone: document.Faint})
+	d.Blocks = append(d.Blocks, document.Text{Text: Method, Tone: document.Faint})
 	return d
 }
 
-const method = "The difference of a call is of the untraced trials. Its parts are of traced trials, and no moment counts twice. Running time is scaled to the untraced trials. A part is a cause, and a count is " +
+// Pair is the section of a benchmark for the page of a report: the calls that differ between two targets as in [Document], and the reasons of the calls
+// without causes.
+func Pair(e *explain.Explanation, b *explain.Benchmark) document.Section {
+	s := document.Section{Title: e.B + " against " + e.A, Folded: true}
+	var notes []string
+	var rest document.List
+	for i := range b.Phases {
+		p := &b.Phases[i]
+		if p.Differs() {
+			notes = append(notes, p.Name+" "+signed(p.Difference.Median))
+		}
+		if p.Reason == "" {
+			s.Blocks = append(s.Blocks, phase(e, b, p, pageRows))
+		} else {
+			rest.Items = append(rest.Items, document.Item{Span: document.Span{Text: p.Name + ": " + p.Reason}})
+		}
+	}
+	if s.Note = strings.Join(notes, ", "); notes == nil {
+		s.Note = "no difference is shown"
+	}
+	if rest.Items != nil {
+		rest.Title = "Calls without causes:"
+		s.Blocks = append(s.Blocks, rest)
+	}
+	return s
+}
+
+// command is the command line that has all of a benchmark.
+func command(e *explain.Explanation, b *explain.Benchmark) string {
+	return fmt.Sprintf("touchstone explain %s %s --run %s --benchmark %s -o json", e.A, e.B, e.Run, b.Name)
+}
+
+// Method is the text below the tables.
+const Method = "The difference of a call is of the untraced trials. Its parts are of traced trials, and no moment counts twice. Running time is scaled to the untraced trials. A part is a cause, and a count is " +
 	"shown, if the ranges over the traces of the two targets do not overlap. The rest is not spread over the causes. docs/explain.md has the method."
 
 // order names the target that takes longer, and the other one.
@@ -134,7 +175,7 @@ func signed(seconds float64) string {
 }
 
 // phase is the section of a phase.
-func phase(e *explain.Explanation, p *explain.Phase) document.Block {
+func phase(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limit rows) document.Block {
 	s := document.Section{Title: p.Name}
 	s.Blocks = append(s.Blocks, document.Text{Text: fmt.Sprintf(
 		"%s %s, %s %s: %s (95 %% interval %s), %s.", e.A, quantity.Text(p.Base, result.Seconds), e.B, quantity.Text(p.Value, result.Seconds), signed(p.Difference.Median),
@@ -143,21 +184,29 @@ func phase(e *explain.Explanation, p *explain.Phase) document.Block {
 	if p.Reason != "" {
 		s.Blocks = append(s.Blocks, document.Text{Text: "No causes: " + p.Reason + ".", Tone: document.Faint})
 	} else {
-		s.Blocks = append(s.Blocks, times(e, p))
+		s.Blocks = append(s.Blocks, times(e, p, limit.causes))
 	}
 	if len(p.Counts) > 0 {
-		s.Blocks = append(s.Blocks, counts(e, p)...)
+		s.Blocks = append(s.Blocks, counts(e, b, p, limit)...)
 	}
 	return s
 }
 
 // times is the table of the causes and of the rest.
-func times(e *explain.Explanation, p *explain.Phase) document.Block {
+func times(e *explain.Explanation, p *explain.Phase, limit int) document.Block {
 	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Step", "Component", "Cause", e.A, e.B, "Difference")}}
-	for _, part := range p.Causes() {
+	causes := p.Causes()
+	for _, part := range causes[:min(len(causes), limit)] {
 		t.Rows = append(t.Rows, document.Cells(
 			part.Step, part.Component, withCalls(&part), seconds(part.A), seconds(part.B), signed(part.Difference),
 		))
+	}
+	if len(causes) > limit {
+		sum := 0.0
+		for _, part := range causes[limit:] {
+			sum += part.Difference
+		}
+		t.Rows = append(t.Rows, document.Cells("", "", quantity.Counted(len(causes)-limit, "smaller part"), "", "", signed(sum)))
 	}
 	t.Rows = append(t.Rows, document.Cells("", "", "unexplained", "", "", signed(p.Unexplained())))
 	return t
@@ -167,13 +216,20 @@ func times(e *explain.Explanation, p *explain.Phase) document.Block {
 func seconds(s explain.Seconds) string { return quantity.Extent(s.Least, s.Most, result.Seconds) }
 
 // counts is the table of the counts that differ.
-func counts(e *explain.Explanation, p *explain.Phase) []document.Block {
+func counts(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limit rows) []document.Block {
 	t := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Step", "Component", "Count", e.A, e.B, "Difference")}}
 	list := p.Counts
 	var note []document.Block
-	if rest := len(list) - mostCounts; rest > 0 {
-		list = list[:mostCounts]
-		note = append(note, document.Text{Text: fmt.Sprintf("%s more: -o json", quantity.Counted(rest, "count")), Tone: document.Faint})
+	if len(list) > limit.counts {
+		rest := list[limit.counts:]
+		list = list[:limit.counts]
+		if words := min(len(rest), limit.words); words > 0 {
+			note = append(note, document.Text{Text: fmt.Sprintf("Also different, from %s to %s: %s.", e.A, e.B, inWords(rest[:words]))})
+			rest = rest[words:]
+		}
+		if len(rest) > 0 {
+			note = append(note, document.Text{Text: fmt.Sprintf("%d more: %s", len(rest), command(e, b)), Tone: document.Faint})
+		}
 	}
 	for i := range list {
 		c := &list[i]
@@ -182,6 +238,24 @@ func counts(e *explain.Explanation, p *explain.Phase) []document.Block {
 		))
 	}
 	return append([]document.Block{t}, note...)
+}
+
+// inWords lists counts by step and component: "create runtime: openat 14 → 22, read 9 → 12–14; create container: mount 8 → 0".
+func inWords(list []explain.Count) string {
+	var places []string
+	texts := map[string][]string{}
+	for i := range list {
+		c := &list[i]
+		place := c.Step + " " + c.Component
+		if texts[place] == nil {
+			places = append(places, place)
+		}
+		texts[place] = append(texts[place], fmt.Sprintf("%s %s → %s", strings.TrimPrefix(counted(c), string(explain.Call)+" "), spelled(c.A), spelled(c.B)))
+	}
+	for i, place := range places {
+		places[i] = place + ": " + strings.Join(texts[place], ", ")
+	}
+	return strings.Join(places, "; ")
 }
 
 // counted names a count: "exec runc", "mount".

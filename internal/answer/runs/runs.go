@@ -69,6 +69,7 @@ func Document(r *report.Report) *document.Document {
 	if b.single {
 		first := &r.Runs[0]
 		d.Blocks = append(d.Blocks, b.surface(first)...)
+		d.Blocks = append(d.Blocks, b.causes(first)...)
 		d.Blocks = append(d.Blocks, traces(first)...)
 		d.Blocks = append(d.Blocks, unmeasured(first)...)
 		d.Blocks = append(d.Blocks, b.legend()...)

@@ -195,6 +195,7 @@ type counted struct{ counts []result.TraceCounts }
 
 func (counted) Step(string) error                             { return nil }
 func (c counted) Stop() ([]result.TraceCounts, error)         { return slices.Clone(c.counts), nil }
+func (counted) Timeline() *result.TraceTimeline               { return nil }
 func (c counted) start(monitor.Target) (runner.Tracer, error) { return c, nil }
 
 // Only calls of the container and of its sandbox count, and only while the programs run.

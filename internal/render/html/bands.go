@@ -53,10 +53,11 @@ func (s *stretch) title(unit result.Unit) string {
 
 // newBands draws the bands, and joins neighbours that are too narrow until at most mostBands are left. A name that does not fit is
 // replaced by a letter, which the second result explains.
-func newBands(list []document.Band, x *web.Axis, unit result.Unit) (bands []band, regions string) {
-	stretches := joined(list, x, 2)
-	for width := 4.0; len(stretches) > mostBands && width < figureWidth; width *= 2 {
-		stretches = joined(list, x, width)
+func newBands(list []document.Band, x *web.Axis, unit result.Unit, left, right float64) (bands []band, regions string) {
+	place := func(value float64) float64 { return within(x.At(value), left, right) }
+	stretches := joined(list, place, 2)
+	for width := 4.0; len(stretches) > mostBands && width < right; width *= 2 {
+		stretches = joined(list, place, width)
 	}
 	var legend []string
 	edge := 0.0 // the end of the last label
@@ -79,11 +80,11 @@ func newBands(list []document.Band, x *web.Axis, unit result.Unit) (bands []band
 }
 
 // joined joins bands with a neighbour if one of them is narrower than width and the gap between them is narrower still.
-func joined(list []document.Band, x *web.Axis, width float64) []stretch {
+func joined(list []document.Band, place func(value float64) float64, width float64) []stretch {
 	var stretches []stretch
 	for _, b := range list {
-		start := across(x.At(b.Start))
-		end := max(across(x.At(b.End)), start+1)
+		start := place(b.Start)
+		end := max(place(b.End), start+1)
 		if len(stretches) > 0 {
 			last := &stretches[len(stretches)-1]
 			isNarrow := end-start < width || last.to-last.from < width

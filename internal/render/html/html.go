@@ -98,6 +98,7 @@ type block struct {
 	Plot     *plot    // a plot of several panels
 	Bars     *bars
 	Course   *course
+	Timeline *timeline
 }
 
 // figure is one of its fields.
@@ -292,6 +293,8 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 			}
 		case document.Course:
 			out = append(out, block{Course: b.course(&source)})
+		case document.Timeline:
+			out = append(out, block{Timeline: b.timeline(&source)})
 		case document.Lanes:
 			out = beside(out, figure{Lanes: newLanes(&source, b.room, b.palette)})
 		case document.Plot:

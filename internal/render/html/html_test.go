@@ -108,6 +108,16 @@ func sample() *document.Document {
 			{Name: "oci/crun", Text: "8 ms", Pieces: []document.Piece{{Value: 0.01, Text: "process 10 ms"}, {First: 1, Last: 1, Value: -0.002, Faint: true, Text: "runtime −2 ms"}}},
 		},
 	}
+	timeline := document.Timeline{
+		Name: "Processes over time", Caption: "a lane for each process", Mark: "execve", States: []document.State{{Name: "running"}, {Name: "disk", Height: document.Half}, {Name: "unused", Height: document.Half}, {Name: "child", Height: document.Low}},
+		Panels: []document.TimelinePanel{
+			{Name: "native", Text: "native, 4 ms", End: 0.01, Rows: []document.TimelineRow{{Name: "probe", Text: "probe (container)", End: 0.004, Pieces: []document.TimelinePiece{{End: 0.004}}}}},
+			{Name: "oci/runc", Text: "oci/runc, 40 ms", Folded: true, End: 0.04, Bands: []document.Band{{Name: "create", End: 0.03}, {Name: "start", Start: 0.031, End: 0.032}}, Rows: []document.TimelineRow{
+				{Name: "runc", Text: "runc (runtime)", End: 0.03, Pieces: []document.TimelinePiece{{End: 0.005}, {State: 3, Start: 0.005, End: 0.028}, {Start: 0.028, End: 0.0280001}}},
+				{Name: "runc → sleep with a long name of a program", Text: "runc → sleep (container)", Start: 0.005, End: 0.04, Pieces: []document.TimelinePiece{{State: 1, Start: 0.01, End: 0.02}}, Marks: []document.TimelineMark{{At: 0.02, Text: "sleep at 20 ms"}}},
+			}},
+		},
+	}
 	return &document.Document{
 		Kind: "comparison of two builds", Title: "Is runc 1.2.0 slower than runc 1.1.12 by more than 3 %?", Whole: "touchstone ab -o json",
 		Notes:  []document.Text{{Text: "Runs are missing: 2 of 12 were interrupted.", Tone: document.Alarm}, {Text: "More runs would narrow the interval; give --runs 30.", Tone: document.Advice}},
@@ -133,7 +143,7 @@ func sample() *document.Document {
 					{cell("HostMemory", "density.memory; lower is better"), cell("–"), cell("–"), cell("–"), cell("100 %"), toned("inconclusive", document.Strong)},
 				}},
 			}},
-			document.Section{ID: "figures", Title: "Figures", Blocks: []document.Block{figure("CreateAndRun", 1.0512, 1.04, 1.062, 1.05), figure("Exec", 0.999, 0.98, 1.01), document.Text{Text: "Figures show each ratio.", Tone: document.Faint}, samples, series, memory, layers}},
+			document.Section{ID: "figures", Title: "Figures", Blocks: []document.Block{figure("CreateAndRun", 1.0512, 1.04, 1.062, 1.05), figure("Exec", 0.999, 0.98, 1.01), document.Text{Text: "Figures show each ratio.", Tone: document.Faint}, samples, series, memory, layers, timeline}},
 			document.Section{ID: "runs", Title: "Runs", Blocks: []document.Block{
 				document.Table{Listing: true, Rows: [][]document.Cell{
 					{cell("Run"), cell("Time"), cell("Remark")},
@@ -239,9 +249,12 @@ func TestTextIsHarmless(t *testing.T) {
 		{Name: bad, Text: bad, End: 9, Lines: []*document.Curve{{At: []float64{1}, Values: []float64{1}}}, Bands: []document.Band{{Name: bad, End: 9}}}, {},
 	}}
 	bars := document.Bars{Caption: bad, Parts: []string{bad}, Bars: []document.Bar{{Name: bad, Text: bad, Pieces: []document.Piece{{Value: 1, Text: bad}}}}}
+	timeline := document.Timeline{Name: bad, Caption: bad, Mark: bad, States: []document.State{{Name: bad}}, Panels: []document.TimelinePanel{{Name: bad, Text: bad, End: 1, Bands: []document.Band{{Name: bad, End: 1}}, Rows: []document.TimelineRow{
+		{Name: bad, Text: bad, Pieces: []document.TimelinePiece{{}}, Marks: []document.TimelineMark{{Text: bad}}},
+	}}}}
 	span := document.Span{Text: bad, Link: bad}
 	d.Blocks = append(d.Blocks, matrixOf(bad, bad),
-		figure, course, plot, bars, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{Values: []document.Sample{{Value: 1, Note: bad}}}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
+		figure, course, plot, bars, timeline, document.Lanes{Lanes: []document.Lane{{Name: bad, Text: bad, Samples: &document.Samples{Values: []document.Sample{{Value: 1, Note: bad}}}}}}, document.Section{ID: bad, Title: bad, Folded: true}, document.Table{Rows: [][]document.Cell{{{span, span}}, {{span, span}}}},
 		document.List{Title: bad, Items: []document.Item{{Span: span, Lines: []string{bad}}}}, document.Facts{Items: []document.Fact{{Name: bad, Text: bad, Notes: []document.Span{span}, Details: []document.Item{{Span: span, Lines: []string{bad}}, {Span: span, Lines: []string{bad, bad, bad, bad}}}}}})
 	page := written(t, d)
 	if n := strings.Count(page, "&lt;svg/onload=alert"); n < 25 {
@@ -284,6 +297,9 @@ func TestFiguresAreFinite(t *testing.T) {
 					document.Plot{Unit: unit, Linear: true, Names: []string{"line"}, Across: result.Seconds, Panels: []document.Panel{{}, {End: a, Lines: []*document.Curve{{At: []float64{0, b}, Values: []float64{b, a}}}, Bands: []document.Band{{Start: b, End: a}}}}},
 					document.Bars{Parts: []string{"part"}, Bars: []document.Bar{{Whole: &a, Pieces: []document.Piece{{Value: a}, {Value: b, Steps: []document.Piece{{Value: a}}}}}}},
 					document.Bars{},
+					document.Timeline{States: []document.State{{Name: "needle"}}, Panels: []document.TimelinePanel{{End: a, Bands: []document.Band{{Start: b, End: a}}, Rows: []document.TimelineRow{
+						{Start: a, End: b, Pieces: []document.TimelinePiece{{Start: a, End: b}}, Marks: []document.TimelineMark{{At: a, Text: "needle"}}},
+					}}}},
 					document.Plot{Unit: unit},
 					document.Lanes{Unit: unit},
 				}})

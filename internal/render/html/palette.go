@@ -106,7 +106,7 @@ func collectComponents(blocks []document.Block, add func(names []string)) {
 				}
 			}
 			add(names)
-		case document.Facts, document.Text, document.Verbatim, document.List, document.Table, document.Course, document.Matrix:
+		case document.Facts, document.Text, document.Verbatim, document.List, document.Table, document.Course, document.Matrix, document.Timeline:
 		}
 	}
 }

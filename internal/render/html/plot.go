@@ -163,7 +163,7 @@ func (out *panel) draw(plot *document.Plot, p *document.Panel, lines []string, i
 	} else {
 		axis := web.FullAxis(0, p.End, unit, plotLeft, plotRight)
 		out.X, x = axis.Ticks, axis.At
-		out.Bands, out.Regions = newBands(p.Bands, &axis, unit)
+		out.Bands, out.Regions = newBands(p.Bands, &axis, unit, plotLeft, plotRight)
 	}
 	if !out.Y.Log && out.Y.Spans(0) {
 		out.Zero = web.Num(out.Y.At(0))
@@ -234,12 +234,7 @@ func (out *panel) curve(c *document.Curve, name, class string, x func(place floa
 }
 
 // across keeps a coordinate within the panel.
-func across(x float64) float64 {
-	if math.IsNaN(x) {
-		return plotLeft
-	}
-	return min(max(x, plotLeft), plotRight)
-}
+func across(x float64) float64 { return within(x, plotLeft, plotRight) }
 
 // height is the coordinate of a value, within the panel.
 func (out *panel) height(value float64) float64 {

@@ -64,7 +64,7 @@ func newRoom(blocks []document.Block) room {
 						lines = append(lines, len(c.Values))
 					}
 				}
-			case document.Facts, document.Text, document.Verbatim, document.List, document.Table, document.Course, document.Bars, document.Matrix:
+			case document.Facts, document.Text, document.Verbatim, document.List, document.Table, document.Course, document.Bars, document.Matrix, document.Timeline:
 			}
 		}
 	}

@@ -168,7 +168,7 @@ func (p *printer) blocks(blocks []document.Block) {
 			p.course(&b)
 		case document.Matrix:
 			p.table(b.Table())
-		case document.Lanes, document.Plot, document.Bars: // the tables have their numbers
+		case document.Lanes, document.Plot, document.Bars, document.Timeline: // the tables have their numbers
 		}
 	}
 }
@@ -178,7 +178,7 @@ func parted(b document.Block) bool {
 	switch b.(type) {
 	case document.Section, document.Facts, document.Table, document.Course, document.Matrix:
 		return true
-	case document.Text, document.Verbatim, document.List, document.Lanes, document.Plot, document.Bars:
+	case document.Text, document.Verbatim, document.List, document.Lanes, document.Plot, document.Bars, document.Timeline:
 	}
 	return false
 }
@@ -192,7 +192,7 @@ func isLegend(b document.Block) bool {
 // gap writes a blank line before a block that does not write its own.
 func (p *printer) gap(next document.Block) {
 	switch next.(type) {
-	case document.Section, document.Table, document.Matrix, document.Lanes, document.Plot, document.Bars:
+	case document.Section, document.Table, document.Matrix, document.Lanes, document.Plot, document.Bars, document.Timeline:
 	case document.Facts, document.Text, document.Verbatim, document.List, document.Course:
 		p.line("")
 	}

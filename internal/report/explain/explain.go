@@ -122,9 +122,18 @@ func New(run *result.Run, a, b string, o Options) (*Explanation, error) {
 	if err := known(run, a, b); err != nil {
 		return nil, err
 	}
+	e := Of(numbers, run, a, b, func(key analysis.Key) bool { return o.Matches(key.Name) })
+	if e.Benchmarks == nil {
+		return nil, fmt.Errorf("run %s has no benchmark with timed calls of both %s and %s; name other targets, or another --benchmark", run.ID, a, b)
+	}
+	return e, nil
+}
+
+// Of explains the differences of b against a within the analysis of the run alone.
+func Of(numbers *analysis.Analysis, run *result.Run, a, b string, matches func(benchmark analysis.Key) bool) *Explanation {
 	e := &Explanation{Run: run.ID, A: a, B: b}
 	for _, bench := range numbers.Benchmarks() {
-		if !o.Matches(bench.Name) {
+		if !matches(bench.Key) {
 			continue
 		}
 		phases := numbers.ComparePhases(0, run.Trials, bench, a, b)
@@ -138,10 +147,7 @@ func New(run *result.Run, a, b string, o Options) (*Explanation, error) {
 		}
 		e.Benchmarks = append(e.Benchmarks, one)
 	}
-	if e.Benchmarks == nil {
-		return nil, fmt.Errorf("run %s has no benchmark with timed calls of both %s and %s; name other targets, or another --benchmark", run.ID, a, b)
-	}
-	return e, nil
+	return e
 }
 
 // known refuses a target that the run lacks.

@@ -74,8 +74,40 @@ func Explained() result.Run {
 				}
 				trace.Counts = append(trace.Counts, c)
 			}
+			trace.Timeline = timeline(target, n)
 			run.Traces = append(run.Traces, trace)
 		}
 	}
 	return run
+}
+
+// timeline has the processes of trace n of a target. The trace of oci/runc with the number 0 has the median length.
+func timeline(target string, n int) *result.TraceTimeline {
+	const ms = time.Millisecond
+	length := time.Duration(40+[]int{3, 0, 6}[n]) * ms
+	program := func(name, component string, moment time.Duration) result.TraceProgram {
+		return result.TraceProgram{Name: name, Component: component, At: moment}
+	}
+	t := &result.TraceTimeline{Length: length, Resolution: 500_000, Steps: []result.TraceStep{{Name: "create"}, {At: 30 * ms}, {Name: "start", At: 31 * ms}}, Processes: 1}
+	if target == native {
+		t.Length, t.Steps = length/10, t.Steps[:1]
+		t.Lanes = []result.TraceLane{{
+			TraceProgram: program("probe", "container", 0), End: t.Length, Wall: map[result.TimeCause]time.Duration{result.CauseRunning: t.Length},
+			States: []result.TraceState{{Cause: result.CauseRunning, At: []time.Duration{0}, Lengths: []time.Duration{t.Length}}},
+		}}
+		return t
+	}
+	t.Processes = 3
+	t.Lanes = []result.TraceLane{
+		{
+			TraceProgram: program("runc", "runtime", 0), End: 30 * ms, Wall: map[result.TimeCause]time.Duration{result.CauseRunning: 6 * ms, result.CauseChild: 2 * ms},
+			States: []result.TraceState{{Cause: result.CauseRunning, At: []time.Duration{0, 28 * ms}, Lengths: []time.Duration{5 * ms, ms}}, {Cause: result.CauseChild, At: []time.Duration{5 * ms}, Lengths: []time.Duration{23 * ms}}},
+		},
+		{
+			TraceProgram: program("runc", "runtime", 5*ms), End: length, Execs: []result.TraceProgram{program("sleep", "container", 20*ms)},
+			Wall:   map[result.TimeCause]time.Duration{result.CauseRunning: 10 * ms, result.CauseQueue: 3 * ms, result.CauseSleep: 9 * ms},
+			States: []result.TraceState{{Cause: result.CauseQueue, At: []time.Duration{5 * ms}, Lengths: []time.Duration{3 * ms}}, {Cause: result.CauseRunning, At: []time.Duration{8 * ms}, Lengths: []time.Duration{10 * ms}}, {Cause: result.CauseSleep, At: []time.Duration{20 * ms}, Lengths: []time.Duration{9 * ms}}},
+		},
+	}
+	return t
 }

@@ -13,17 +13,19 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type bpfCount struct {
-	_       structs.HostLayout
-	Number  uint64
-	Running uint64
+type bpfCounts struct {
+	_         structs.HostLayout
+	Calls     [512]uint32
+	Processes uint32
+	Threads   uint32
+	Faults    uint64
 }
 
 type bpfKey struct {
 	_       structs.HostLayout
 	Program uint64
 	Step    uint32
-	Call    uint32
+	Padding uint32
 }
 
 type bpfProgram struct {
@@ -43,15 +45,21 @@ type bpfThread struct {
 	Program   uint64
 	Since     uint64
 	Woken     uint64
-	Outside   uint64
+	Regs      uint64
+	Faults    uint64
 	Call      uint32
 	Tgid      uint32
 	IsWaiting uint32
-	IsNew     uint32
-	Step      uint32
-	Faults    uint32
 	Mode      uint32
-	Padding   uint32
+	Step      uint32
+	Slot      uint32
+}
+
+type bpfTurn struct {
+	_    structs.HostLayout
+	Step uint32
+	Slot uint32
+	Mode uint32
 }
 
 type bpfWait struct {
@@ -71,21 +79,23 @@ type bpfWait struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapCounts            = "counts"
+	bpfMapOwners            = "owners"
 	bpfMapProcesses         = "processes"
 	bpfMapPrograms          = "programs"
+	bpfMapSlots             = "slots"
 	bpfMapThreads           = "threads"
+	bpfMapTurns             = "turns"
 	bpfMapWaits             = "waits"
-	bpfProgPageFaultUser    = "page_fault_user"
 	bpfProgSchedProcessExec = "sched_process_exec"
 	bpfProgSchedProcessExit = "sched_process_exit"
 	bpfProgSchedProcessFork = "sched_process_fork"
 	bpfProgSchedSwitch      = "sched_switch"
 	bpfProgSchedWakeup      = "sched_wakeup"
 	bpfProgSysEnter         = "sys_enter"
-	bpfProgSysExit          = "sys_exit"
 	bpfVarCompatFlag        = "compat_flag"
 	bpfVarLost              = "lost"
 	bpfVarLostWaits         = "lost_waits"
+	bpfVarSlotCount         = "slot_count"
 	bpfVarStep              = "step"
 )
 
@@ -131,14 +141,12 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
-	PageFaultUser    *ebpf.ProgramSpec `ebpf:"page_fault_user"`
 	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
 	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeup      *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SysEnter         *ebpf.ProgramSpec `ebpf:"sys_enter"`
-	SysExit          *ebpf.ProgramSpec `ebpf:"sys_exit"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -146,9 +154,12 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	Counts    *ebpf.MapSpec `ebpf:"counts"`
+	Owners    *ebpf.MapSpec `ebpf:"owners"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Programs  *ebpf.MapSpec `ebpf:"programs"`
+	Slots     *ebpf.MapSpec `ebpf:"slots"`
 	Threads   *ebpf.MapSpec `ebpf:"threads"`
+	Turns     *ebpf.MapSpec `ebpf:"turns"`
 	Waits     *ebpf.MapSpec `ebpf:"waits"`
 }
 
@@ -159,6 +170,7 @@ type bpfVariableSpecs struct {
 	CompatFlag *ebpf.VariableSpec `ebpf:"compat_flag"`
 	Lost       *ebpf.VariableSpec `ebpf:"lost"`
 	LostWaits  *ebpf.VariableSpec `ebpf:"lost_waits"`
+	SlotCount  *ebpf.VariableSpec `ebpf:"slot_count"`
 	Step       *ebpf.VariableSpec `ebpf:"step"`
 }
 
@@ -183,18 +195,24 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	Counts    *ebpf.Map `ebpf:"counts"`
+	Owners    *ebpf.Map `ebpf:"owners"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Programs  *ebpf.Map `ebpf:"programs"`
+	Slots     *ebpf.Map `ebpf:"slots"`
 	Threads   *ebpf.Map `ebpf:"threads"`
+	Turns     *ebpf.Map `ebpf:"turns"`
 	Waits     *ebpf.Map `ebpf:"waits"`
 }
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Counts,
+		m.Owners,
 		m.Processes,
 		m.Programs,
+		m.Slots,
 		m.Threads,
+		m.Turns,
 		m.Waits,
 	)
 }
@@ -206,6 +224,7 @@ type bpfVariables struct {
 	CompatFlag *ebpf.Variable `ebpf:"compat_flag"`
 	Lost       *ebpf.Variable `ebpf:"lost"`
 	LostWaits  *ebpf.Variable `ebpf:"lost_waits"`
+	SlotCount  *ebpf.Variable `ebpf:"slot_count"`
 	Step       *ebpf.Variable `ebpf:"step"`
 }
 
@@ -213,26 +232,22 @@ type bpfVariables struct {
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
-	PageFaultUser    *ebpf.Program `ebpf:"page_fault_user"`
 	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.Program `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.Program `ebpf:"sched_process_fork"`
 	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeup      *ebpf.Program `ebpf:"sched_wakeup"`
 	SysEnter         *ebpf.Program `ebpf:"sys_enter"`
-	SysExit          *ebpf.Program `ebpf:"sys_exit"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
-		p.PageFaultUser,
 		p.SchedProcessExec,
 		p.SchedProcessExit,
 		p.SchedProcessFork,
 		p.SchedSwitch,
 		p.SchedWakeup,
 		p.SysEnter,
-		p.SysExit,
 	)
 }
 

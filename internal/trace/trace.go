@@ -1,5 +1,5 @@
 // Package trace counts what the processes of a target do, by BPF programs in the kernel: system calls, new processes and threads, and
-// executed programs, by step of a trial and by component. It also gives the time of the threads, running, ready and blocked, by system call, and divides
+// executed programs, by step of a trial and by component. It also gives the time of the threads, running, ready, and blocked by system call, and divides
 // the time of each step among them.
 //
 // A count that is equal in every trial needs no statistics, and noise of the machine does not change it. The tracer slows down each system
@@ -34,13 +34,19 @@ import (
 
 //go:generate go tool bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -cflags "-O2 -Wall -Wextra -Werror" bpf kernel/trace.c
 
-// The numbers of trace.c for counts that are no system calls of the 64-bit table.
+// The numbers of trace.c for waits outside of system calls, and for calls of 32-bit programs.
 const (
 	callOutside = 0xfffffffb
-	callFault   = 0xfffffffc
 	callCompat  = 0xfffffffd
-	callThread  = 0xfffffffe
-	callFork    = 0xffffffff
+)
+
+// noStep is the number of trace.c for a thread without a step.
+const noStep = 0xffffffff
+
+// The indexes of trace.c for calls without a number of the 64-bit table.
+const (
+	indexCompat  = 510
+	indexUnknown = 511
 )
 
 // compatFlags are the flags of 32-bit programs in the kernel's thread_info. x86 has a field of its own, and the flag of RISC-V depends on the version.
@@ -55,7 +61,6 @@ type Tracer struct {
 
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs
-	hasFaults  bool       // the kernel has the tracepoint of page faults
 }
 
 // Start loads the programs into the kernel and attaches them. The error is an *Error.
@@ -105,14 +110,9 @@ func (t *Tracer) start() error {
 	}
 	for name, program := range t.loaded() {
 		l, err := attach(name, program)
-		isFault := name == faultPoint
-		if isFault && errors.Is(err, os.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return fmt.Errorf("attach to tracepoint %s: %w", name, err)
 		}
-		t.hasFaults = t.hasFaults || isFault
 		t.links = append(t.links, l)
 	}
 	for i, pid := range t.target.Daemons {
@@ -131,15 +131,12 @@ func attach(name string, program *ebpf.Program) (link.Link, error) {
 	return link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
 }
 
-// faultPoint is the tracepoint of page faults. Only x86 has it.
-const faultPoint = "page_fault_user"
-
 // loaded are the programs in the kernel, by the tracepoints that they are for.
 func (t *Tracer) loaded() map[string]*ebpf.Program {
 	return map[string]*ebpf.Program{
 		"sys_enter": t.objects.SysEnter, "sched_process_fork": t.objects.SchedProcessFork,
 		"sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
-		"sys_exit": t.objects.SysExit, "sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup, faultPoint: t.objects.PageFaultUser,
+		"sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup,
 	}
 }
 

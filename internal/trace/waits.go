@@ -62,7 +62,7 @@ func (t *Tracer) observeThreads(process int, program uint64) error {
 		if err != nil {
 			return err
 		}
-		thread := bpfThread{Program: program, Call: currentCall(process, task.Name()), Tgid: uint32(process), IsWaiting: 1}
+		thread := bpfThread{Program: program, Call: currentCall(process, task.Name()), Tgid: uint32(process), IsWaiting: 1, Step: noStep}
 		if err := t.objects.Threads.Update(uint32(id), &thread, ebpf.UpdateNoExist); err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 			return err
 		}

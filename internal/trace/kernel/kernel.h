@@ -61,6 +61,8 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	unsigned long min_flt;
+	unsigned long maj_flt;
 };
 
 // task_struct___before_5_14 has the field that __state replaced.
@@ -68,10 +70,32 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+// The registers of user code. The loader ignores the ends of the names.
+struct pt_regs___x86 {
+	unsigned long ax;
+	unsigned long orig_ax;
+};
+
+struct pt_regs___arm64 {
+	__s32 syscallno;
+};
+
+struct pt_regs___riscv {
+	unsigned long a7;
+	unsigned long cause;
+};
+
 #pragma clang attribute pop
 
 enum {
+	ENOSYS = 38,
+	RISCV_SYSCALL = 8, // EXC_SYSCALL
+};
+
+enum {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,

@@ -3,26 +3,23 @@
 // Counts the system calls of the descendants of Touchstone and of a target's daemons, by step and by program.
 //
 // A program is the life of a process between two calls of execve. Processes and threads that a process makes belong to its program until
-// they execute another. Each count has a place of its own in a map, and is added to in place: no event can be lost between the kernel and
-// Touchstone. A map that is full is counted in lost.
+// they execute another. Each program has a slot of counts in each step, and the programs add to it in place: no event can be lost between the kernel
+// and Touchstone. An event without a slot is counted in lost.
 //
-// A thread is running or waiting. Its running time is added to the system call that it is in, at each end of a call and at each switch to another
-// thread. Each wait is a record in the buffer waits, which Touchstone reads after the trace. A wait without a place is counted in lost_waits.
+// A system call costs no search: each CPU has the slot of its thread. The kernel itself counts the page faults and the bytes of a thread, and they are
+// added up at the end of the thread's turn on the CPU. Nothing runs at the end of a system call.
 //
-// Everything works since Linux 5.8: raw tracepoints, BTF, global variables.
+// Each wait of a thread is a record in the buffer waits, which Touchstone reads after the trace. A wait without a place is counted in lost_waits.
+//
+// Everything works since Linux 5.8: raw tracepoints, BTF, global variables. Atomic additions return no value before Linux 5.12.
 #include "kernel.h"
 
 // The ids of programs are times of execve in nanoseconds. Touchstone and the daemons have smaller ids.
 enum { TOUCHSTONE = 0 }; // it has no counts
 
-// The numbers of the counts that are no system calls of the 64-bit table.
-enum call {
-	OUTSIDE = 0xfffffffb, // the time outside of system calls
-	FAULT = 0xfffffffc,   // a page fault
-	COMPAT = 0xfffffffd,  // a system call of a 32-bit program
-	THREAD = 0xfffffffe,  // a new thread
-	FORK = 0xffffffff,    // a new process
-};
+enum { OUTSIDE = 0xfffffffb, COMPAT = 0xfffffffd }; // the calls of waits outside of system calls, and of 32-bit programs
+
+enum { NO_STEP = 0xffffffff };
 
 struct program {
 	__u64 parent; // the program of the parent process at execve
@@ -38,30 +35,41 @@ struct program {
 struct key {
 	__u64 program;
 	__u32 step;
-	__u32 call;
+	__u32 padding;
 };
 
-struct count {
-	__u64 number;
-	__u64 running; // nanoseconds; of OUTSIDE and of system calls
+// The places in counts.calls that are no numbers of system calls.
+enum { COMPAT_CALL = 510, UNKNOWN_CALL = 511, CALLS = 512 };
+
+struct counts {
+	__u32 calls[CALLS];
+	__u32 processes;
+	__u32 threads;
+	__u64 faults;
 };
 
 // The modes of programs. The first call of a thread in a program decides, because a test of each call costs too much.
-enum mode { UNKNOWN = 0, NATIVE = 1, THIRTY_TWO = 2 };
+enum mode { NATIVE = 1, THIRTY_TWO = 2 };
 
 struct thread {
 	__u64 program;
-	__u64 since;   // of the last addition of running time, or of the wait; 0 before the first event of a thread that is older than the trace
-	__u64 woken;   // during a wait: the begin of the time in the run queue; 0 before it
-	__u64 outside; // running time outside of system calls that is not yet added
-	__u32 call;
+	__u64 since;  // of the turn or of the wait; 0 before the first event of a thread that is older than the trace
+	__u64 woken;  // during a wait: the begin of the time in the run queue; 0 before it
+	__u64 regs;   // the address of the registers of user code; 0 before the first call in the program
+	__u64 faults; // of the task that are added already
+	__u32 call;   // of the wait
 	__u32 tgid;
 	__u32 is_waiting;
-	__u32 is_new; // the call is not yet counted
-	__u32 step;   // of the call
-	__u32 faults; // page faults that are not yet added
-	__u32 mode;   // of the program
-	__u32 padding;
+	__u32 mode;
+	__u32 step; // of slot
+	__u32 slot;
+};
+
+// A turn is the time of a thread on a CPU. Its step is NO_STEP if the slot is unknown, or if nobody observes the thread.
+struct turn {
+	__u32 step;
+	__u32 slot;
+	__u32 mode;
 };
 
 // A wait lasts from the switch to another thread until the switch back, or has no end if the thread has ended.
@@ -91,12 +99,37 @@ struct {
 	int (*max_entries)[8192];
 } programs SEC(".maps");
 
+enum { SLOTS = 6144 };
+
+// slots has the slot of each program in each step, and owners has the program and the step of each slot. Two CPUs at once may give two slots to one pair.
 struct {
 	int (*type)[BPF_MAP_TYPE_HASH];
 	struct key *key;
-	struct count *value;
-	int (*max_entries)[65536];
+	__u32 *value;
+	int (*max_entries)[SLOTS];
+} slots SEC(".maps");
+
+struct {
+	int (*type)[BPF_MAP_TYPE_HASH];
+	__u32 *key;
+	struct key *value;
+	int (*max_entries)[SLOTS];
+} owners SEC(".maps");
+
+// counts has the counts of the slots, which begin at 1. Slot 0 is a place for events without a slot, which lost has.
+struct {
+	int (*type)[BPF_MAP_TYPE_ARRAY];
+	__u32 *key;
+	struct counts *value;
+	int (*max_entries)[SLOTS + 1];
 } counts SEC(".maps");
+
+struct {
+	int (*type)[BPF_MAP_TYPE_PERCPU_ARRAY];
+	__u32 *key;
+	struct turn *value;
+	int (*max_entries)[1];
+} turns SEC(".maps");
 
 // threads has the threads of the observed processes, by thread ID.
 struct {
@@ -115,48 +148,51 @@ struct {
 volatile __u32 step; // Touchstone sets it
 __u64 lost;          // the number of events without a place in a map
 __u64 lost_waits;
+__u32 slot_count;
 
 // compat_flag is the flag of 32-bit programs in thread_info.flags. It is 0 on x86, which has another field.
 volatile const __u64 compat_flag;
 
-static void add(__u64 program, __u32 step, __u32 call, __u64 number, __u64 running)
+// attempts bounds the search for a free slot: as many CPUs may search at once.
+enum { ATTEMPTS = 64 };
+
+// slot_of returns the slot of a program in a step, and 0 without one. The slots up to slot_count are taken, and so are those of CPUs that are here too.
+static __u32 slot_of(__u64 program, __u32 step)
 {
-	struct key key = {.program = program, .step = step, .call = call};
-	struct count *count = bpf_map_lookup_elem(&counts, &key);
-	if (!count) {
-		struct count zero = {};
-		bpf_map_update_elem(&counts, &key, &zero, BPF_NOEXIST); // another CPU may be faster
-		count = bpf_map_lookup_elem(&counts, &key);
+	struct key key = {.program = program, .step = step};
+	__u32 *known = bpf_map_lookup_elem(&slots, &key);
+	if (known)
+		return *known;
+	__u32 slot = slot_count;
+	for (int i = 0; i < ATTEMPTS; i++) {
+		slot++;
+		if (!bpf_map_update_elem(&owners, &slot, &key, BPF_NOEXIST)) {
+			__sync_fetch_and_add(&slot_count, 1);
+			bpf_map_update_elem(&slots, &key, &slot, BPF_ANY); // without a place, the next search takes another slot
+			return slot;
+		}
 	}
-	if (!count) {
-		__sync_fetch_and_add(&lost, 1);
-		return;
-	}
-	if (number)
-		__sync_fetch_and_add(&count->number, number);
-	if (running)
-		__sync_fetch_and_add(&count->running, running);
+	__sync_fetch_and_add(&lost, 1);
+	return 0;
 }
 
-// account adds the running time of a thread since the last addition, and counts the call that it is in. Additions are postponed because each costs a
-// search: the count to the first addition of the call's time, and page faults and the time outside of system calls to the end of the thread's turn.
-static void account(struct thread *thread, __u64 now, int is_end)
+static __u32 slot_in(struct thread *thread, __u32 step)
 {
-	__u64 running = thread->since ? now - thread->since : 0;
-	thread->since = now;
-	if (thread->call == OUTSIDE)
-		thread->outside += running;
-	else
-		add(thread->program, thread->is_new ? thread->step : step, thread->call, thread->is_new, running);
-	thread->is_new = 0;
-	if (!is_end)
-		return;
-	if (thread->outside)
-		add(thread->program, step, OUTSIDE, 0, thread->outside);
-	if (thread->faults)
-		add(thread->program, step, FAULT, thread->faults, 0);
-	thread->outside = 0;
-	thread->faults = 0;
+	if (thread->step != step) {
+		thread->slot = slot_of(thread->program, step);
+		thread->step = step;
+	}
+	return thread->slot;
+}
+
+// add_work adds the work of a thread since the last addition to a slot. Before the first event of an older thread the begin of its work is unknown.
+static void add_work(struct thread *thread, struct task_struct *task, __u32 slot)
+{
+	__u64 faults = READ(task, min_flt) + READ(task, maj_flt);
+	struct counts *sum = bpf_map_lookup_elem(&counts, &slot);
+	if (sum && thread->since && faults > thread->faults)
+		__sync_fetch_and_add(&sum->faults, faults - thread->faults);
+	thread->faults = faults;
 }
 
 static void record(struct thread *thread, __u32 tid, __u64 end)
@@ -176,41 +212,68 @@ static int is_compat(struct task_struct *task)
 	return (READ(task, thread_info.flags) & compat_flag) != 0;
 }
 
+// call_of returns the system call that a thread off its CPU is in. Its number is in the registers of user code, which also say that they are not
+// there because of an exception: x86 has the result -ENOSYS during a call, ARM64 has a number below 0 otherwise, and RISC-V has the cause.
+static __u32 call_of(struct thread *thread)
+{
+	if (!thread->regs)
+		return thread->call;
+	struct pt_regs___x86 *x86 = (void *)thread->regs;
+	struct pt_regs___arm64 *arm64 = (void *)thread->regs;
+	struct pt_regs___riscv *riscv = (void *)thread->regs;
+	__u32 call = OUTSIDE;
+	if (__builtin_preserve_field_info(x86->orig_ax, BPF_FIELD_EXISTS)) {
+		if (READ(x86, ax) == (unsigned long)-ENOSYS)
+			call = READ(x86, orig_ax);
+	} else if (__builtin_preserve_field_info(arm64->syscallno, BPF_FIELD_EXISTS)) {
+		__s32 number = READ(arm64, syscallno);
+		if (number >= 0)
+			call = number;
+	} else if (__builtin_preserve_field_info(riscv->a7, BPF_FIELD_EXISTS)) {
+		if (READ(riscv, cause) == RISCV_SYSCALL)
+			call = READ(riscv, a7);
+	}
+	return call != OUTSIDE && thread->mode == THIRTY_TWO ? COMPAT : call;
+}
+
+// find_slot finds the slot of the current thread. It returns 0 if nobody observes the thread.
+static int find_slot(struct turn *turn, __u32 step, __u64 regs)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
+	if (!thread)
+		return 0;
+	struct task_struct *task = (void *)bpf_get_current_task();
+	if (!thread->regs) {
+		thread->regs = regs;
+		thread->mode = is_compat(task) ? THIRTY_TWO : NATIVE;
+	}
+	if (thread->step != step && thread->step != NO_STEP)
+		add_work(thread, task, thread->slot);
+	turn->slot = slot_in(thread, step);
+	turn->mode = thread->mode;
+	turn->step = step;
+	return 1;
+}
+
 SEC("raw_tracepoint/sys_enter")
 int sys_enter(__u64 *args)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
-	if (!thread)
+	__u32 zero = 0;
+	struct turn *turn = bpf_map_lookup_elem(&turns, &zero);
+	if (!turn)
 		return 0;
-	account(thread, bpf_ktime_get_ns(), 0);
-	if (thread->mode == UNKNOWN)
-		thread->mode = is_compat((void *)bpf_get_current_task()) ? THIRTY_TWO : NATIVE;
-	thread->call = thread->mode == THIRTY_TWO ? COMPAT : args[1];
-	thread->is_new = 1;
-	thread->step = step;
-	return 0;
-}
-
-SEC("raw_tracepoint/sys_exit")
-int sys_exit(void)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
-	if (!thread)
+	__u32 current_step = step;
+	if (turn->step != current_step && !find_slot(turn, current_step, args[0]))
 		return 0;
-	account(thread, bpf_ktime_get_ns(), 0);
-	thread->call = OUTSIDE;
-	return 0;
-}
-
-SEC("raw_tracepoint/page_fault_user")
-int page_fault_user(void)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
-	if (thread)
-		thread->faults++;
+	__u32 slot = turn->slot;
+	struct counts *sum = bpf_map_lookup_elem(&counts, &slot);
+	if (!sum)
+		return 0;
+	__u64 call = turn->mode == THIRTY_TWO ? COMPAT_CALL : args[1];
+	if (call >= CALLS)
+		call = UNKNOWN_CALL;
+	__sync_fetch_and_add(&sum->calls[call], 1);
 	return 0;
 }
 
@@ -228,10 +291,15 @@ int sched_process_fork(__u64 *args)
 		__sync_fetch_and_add(&lost, 1);
 	if (program == TOUCHSTONE)
 		return 0;
-	add(program, step, parent_tgid == child_tgid ? THREAD : FORK, 1, 0);
+	__u32 current_step = step, slot = slot_of(program, current_step);
+	struct counts *sum = bpf_map_lookup_elem(&counts, &slot);
+	if (sum)
+		__sync_fetch_and_add(parent_tgid == child_tgid ? &sum->threads : &sum->processes, 1);
 	__u32 tid = READ(child, pid);
-	__u64 now = bpf_ktime_get_ns();
-	struct thread thread = {.program = program, .since = now, .woken = now, .call = OUTSIDE, .tgid = child_tgid, .is_waiting = 1};
+	__u64 begin = bpf_ktime_get_ns();
+	struct thread thread = {
+		.program = program, .since = begin, .woken = begin, .call = OUTSIDE, .tgid = child_tgid, .is_waiting = 1, .step = current_step, .slot = slot,
+	};
 	if (bpf_map_update_elem(&threads, &tid, &thread, BPF_ANY))
 		__sync_fetch_and_add(&lost, 1);
 	return 0;
@@ -244,14 +312,15 @@ static __u32 level_of(struct task_struct *task)
 }
 
 // exec_thread makes a thread the only one of its process, with a new program. It has the process ID from now on.
-static void exec_thread(__u32 tgid, __u32 old_tid, __u64 program)
+static void exec_thread(struct task_struct *task, __u32 tgid, __u32 old_tid, __u64 program)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct thread thread = {.program = program, .since = now, .woken = now, .call = OUTSIDE, .tgid = tgid};
+	struct thread thread = {.program = program, .since = now, .woken = now, .call = OUTSIDE, .tgid = tgid, .step = NO_STEP};
 	struct thread *old = bpf_map_lookup_elem(&threads, &old_tid);
 	if (old) {
-		thread.call = old->call;
-		account(old, now, 1);
+		add_work(old, task, slot_in(old, step));
+		thread.faults = old->faults;
+		old->since = now;
 		if (old_tid != tgid) {
 			record(old, old_tid, 0);
 			bpf_map_delete_elem(&threads, &old_tid);
@@ -260,6 +329,10 @@ static void exec_thread(__u32 tgid, __u32 old_tid, __u64 program)
 	if (bpf_map_update_elem(&threads, &tgid, &thread, BPF_ANY))
 		__sync_fetch_and_add(&lost, 1);
 	record(&thread, tgid, now); // a wait without length, which begins the program
+	__u32 zero = 0;
+	struct turn *turn = bpf_map_lookup_elem(&turns, &zero);
+	if (turn)
+		turn->step = NO_STEP;
 }
 
 SEC("raw_tracepoint/sched_process_exec")
@@ -294,7 +367,7 @@ int sched_process_exec(__u64 *args)
 	}
 	if (err || bpf_map_update_elem(&processes, &tgid, &id, BPF_ANY))
 		__sync_fetch_and_add(&lost, 1);
-	exec_thread(tgid, args[1], id);
+	exec_thread(task, tgid, args[1], id);
 	return 0;
 }
 
@@ -302,10 +375,6 @@ SEC("raw_tracepoint/sched_process_exit")
 int sched_process_exit(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
-	__u32 tid = READ(task, pid);
-	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
-	if (thread)
-		account(thread, bpf_ktime_get_ns(), 1);
 	struct signal_struct *signal = READ(task, signal);
 	if (READ(signal, live.counter) > 0)
 		return 0; // other threads of the process live
@@ -329,12 +398,14 @@ SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct task_struct *prev = (void *)args[1];
+	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
 	__u32 tid = prev->pid;
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread) {
 		long state = state_of(prev);
-		account(thread, now, 1);
+		add_work(thread, prev, slot_in(thread, step));
+		thread->call = call_of(thread);
+		thread->since = now;
 		thread->woken = args[0] || !state ? now : 0;
 		thread->is_waiting = 1;
 		if (state & TASK_DEAD) {
@@ -342,13 +413,25 @@ int sched_switch(__u64 *args)
 			bpf_map_delete_elem(&threads, &tid);
 		}
 	}
-	tid = ((struct task_struct *)args[2])->pid;
+	tid = next->pid;
 	thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread) {
 		if (thread->is_waiting)
 			record(thread, tid, now);
+		if (!thread->since)
+			add_work(thread, next, 0);
 		thread->is_waiting = 0;
 		thread->since = now;
+	}
+	__u32 zero = 0;
+	struct turn *turn = bpf_map_lookup_elem(&turns, &zero);
+	if (!turn)
+		return 0;
+	turn->step = NO_STEP;
+	if (thread && thread->regs) {
+		turn->slot = thread->slot;
+		turn->mode = thread->mode;
+		turn->step = thread->step;
 	}
 	return 0;
 }

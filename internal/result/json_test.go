@@ -111,7 +111,8 @@ func fullDocument() Document {
 						{Component: "container", Calls: map[string]int64{"write": 1}},
 						{
 							Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1},
-							Faults: 900, Switches: 40, Preemptions: 2, Running: 3, Queued: 2, Blocked: map[string]time.Duration{"mount": 1},
+							Faults: 900, BytesRead: 70, BytesWritten: 8, Opens: map[string]int64{"/proc": 5}, CgroupWrites: 6, NetlinkMessages: 7,
+							Switches: 40, Preemptions: 2, Running: 3, Queued: 2, Blocked: map[string]time.Duration{"mount": 1},
 							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
 						},
 					},
@@ -373,6 +374,7 @@ func TestValidateRefuses(t *testing.T) {
 		"and the time -1ns":          func(r *Run) { r.Traces[0].Counts[1].Blocked["mount"] = -1 },
 		"a time is negative":         func(r *Run) { r.Traces[0].Counts[1].Queued = -1 },
 		`the name "" of a time`:      func(r *Run) { r.Traces[0].Counts[1].Wall[""] = 1 },
+		`the name "/proc"`:           func(r *Run) { r.Traces[0].Counts[1].Opens["/proc"] = 0 },
 		`the name "mount"`:           func(r *Run) { r.Traces[0].Counts[1].Calls["mount"] = 0 },
 		`the name "\x1b"`:            func(r *Run) { r.Traces[0].Counts[1].Programs["\x1b"] = 1 },
 		"of 10002 steps":             func(r *Run) { r.Traces[0].Counts = append(r.Traces[0].Counts, make([]TraceCounts, MaxTraceCounts)...) },

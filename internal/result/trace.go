@@ -40,6 +40,14 @@ type TraceCounts struct {
 	Programs map[string]int64 `json:"programs,omitempty"`
 	// Faults counts the page faults of the threads, also those in system calls.
 	Faults int64 `json:"faults,omitempty"`
+	// BytesRead and BytesWritten are the results of read, write and their family, on files, pipes and sockets. Messages have no part in them.
+	BytesRead    int64 `json:"bytes_read,omitempty"`
+	BytesWritten int64 `json:"bytes_written,omitempty"`
+	// Opens counts the attempts to open a file by the directory that begins its path, or by OpensOther and its like.
+	Opens map[string]int64 `json:"opens,omitempty"`
+	// CgroupWrites counts writes to files of cgroups, and NetlinkMessages the messages to the kernel by netlink sockets.
+	CgroupWrites    int64 `json:"cgroup_writes,omitempty"`
+	NetlinkMessages int64 `json:"netlink_messages,omitempty"`
 	// Switches counts the waits that blocked a thread, and Preemptions the losses of a CPU, by the step of their begin.
 	Switches    int64 `json:"switches,omitempty"`
 	Preemptions int64 `json:"preemptions,omitempty"`
@@ -60,6 +68,13 @@ const (
 	OutsideCalls = "(program)"
 	WallRunning  = "running"
 	WallQueue    = "run queue"
+)
+
+// The names in Opens that are no directories.
+const (
+	OpensState    = "(touchstone)" // the directories of Touchstone's runs
+	OpensOther    = "(other)"
+	OpensRelative = "(relative)" // to a descriptor, or to the working directory
 )
 
 // TimeCause is the cause why a step takes time.
@@ -164,13 +179,13 @@ func (c *TraceCounts) validate() error {
 	if c.Component == "" || c.Component != ConditionText(c.Component) || c.Step != ConditionText(c.Step) {
 		return errors.New("the step and the component must be printable text on one line")
 	}
-	if c.Processes < 0 || c.Threads < 0 || c.Switches < 0 || c.Preemptions < 0 || c.Faults < 0 {
+	if min(c.Processes, c.Threads, c.Switches, c.Preemptions, c.Faults, c.BytesRead, c.BytesWritten, c.CgroupWrites, c.NetlinkMessages) < 0 {
 		return errors.New("a count is negative")
 	}
 	if err := c.validateTimes(); err != nil {
 		return err
 	}
-	for _, counts := range []map[string]int64{c.Calls, c.Programs} {
+	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Opens} {
 		if len(counts) > MaxTraceNames {
 			return fmt.Errorf("it has %d names; %d are allowed", len(counts), MaxTraceNames)
 		}

@@ -14,11 +14,19 @@ import (
 )
 
 type bpfCounts struct {
-	_         structs.HostLayout
-	Calls     [512]uint32
-	Processes uint32
-	Threads   uint32
-	Faults    uint64
+	_               structs.HostLayout
+	Calls           [512]uint32
+	Opens           [12]uint32
+	Processes       uint32
+	Threads         uint32
+	CgroupWrites    uint32
+	NetlinkMessages uint32
+	Work            struct {
+		_       structs.HostLayout
+		Faults  uint64
+		Read    uint64
+		Written uint64
+	}
 }
 
 type bpfKey struct {
@@ -26,6 +34,13 @@ type bpfKey struct {
 	Program uint64
 	Step    uint32
 	Padding uint32
+}
+
+type bpfPrefix struct {
+	_         structs.HostLayout
+	Text      [3]uint64
+	Mask      [3]uint64
+	Directory uint64
 }
 
 type bpfProgram struct {
@@ -41,12 +56,18 @@ type bpfProgram struct {
 }
 
 type bpfThread struct {
-	_         structs.HostLayout
-	Program   uint64
-	Since     uint64
-	Woken     uint64
-	Regs      uint64
-	Faults    uint64
+	_       structs.HostLayout
+	Program uint64
+	Since   uint64
+	Woken   uint64
+	Regs    uint64
+	Path    uint64
+	Work    struct {
+		_       structs.HostLayout
+		Faults  uint64
+		Read    uint64
+		Written uint64
+	}
 	Call      uint32
 	Tgid      uint32
 	IsWaiting uint32
@@ -56,10 +77,12 @@ type bpfThread struct {
 }
 
 type bpfTurn struct {
-	_    structs.HostLayout
-	Step uint32
-	Slot uint32
-	Mode uint32
+	_       structs.HostLayout
+	Path    uint64
+	Step    uint32
+	Slot    uint32
+	Mode    uint32
+	Padding uint32
 }
 
 type bpfWait struct {
@@ -95,8 +118,10 @@ const (
 	bpfVarCompatFlag        = "compat_flag"
 	bpfVarLost              = "lost"
 	bpfVarLostWaits         = "lost_waits"
+	bpfVarPrefixes          = "prefixes"
 	bpfVarSlotCount         = "slot_count"
 	bpfVarStep              = "step"
+	bpfVarWatched           = "watched"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -170,8 +195,10 @@ type bpfVariableSpecs struct {
 	CompatFlag *ebpf.VariableSpec `ebpf:"compat_flag"`
 	Lost       *ebpf.VariableSpec `ebpf:"lost"`
 	LostWaits  *ebpf.VariableSpec `ebpf:"lost_waits"`
+	Prefixes   *ebpf.VariableSpec `ebpf:"prefixes"`
 	SlotCount  *ebpf.VariableSpec `ebpf:"slot_count"`
 	Step       *ebpf.VariableSpec `ebpf:"step"`
+	Watched    *ebpf.VariableSpec `ebpf:"watched"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -224,8 +251,10 @@ type bpfVariables struct {
 	CompatFlag *ebpf.Variable `ebpf:"compat_flag"`
 	Lost       *ebpf.Variable `ebpf:"lost"`
 	LostWaits  *ebpf.Variable `ebpf:"lost_waits"`
+	Prefixes   *ebpf.Variable `ebpf:"prefixes"`
 	SlotCount  *ebpf.Variable `ebpf:"slot_count"`
 	Step       *ebpf.Variable `ebpf:"step"`
+	Watched    *ebpf.Variable `ebpf:"watched"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.

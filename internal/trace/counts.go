@@ -28,7 +28,7 @@ type sums struct {
 func (s *sums) of(step uint32, program uint64) *result.TraceCounts {
 	p := place{step, s.components[program]}
 	if s.byPlace[p] == nil {
-		s.byPlace[p] = &result.TraceCounts{Step: s.steps[step], Component: string(p.component), Calls: map[string]int64{}, Programs: map[string]int64{}}
+		s.byPlace[p] = &result.TraceCounts{Step: s.steps[step], Component: string(p.component), Calls: map[string]int64{}, Programs: map[string]int64{}, Opens: map[string]int64{}}
 	}
 	return s.byPlace[p]
 }
@@ -85,7 +85,16 @@ func (t *Tracer) addCounts(s *sums) error {
 		c := s.of(key.Step, key.Program)
 		c.Processes += int64(counts.Processes)
 		c.Threads += int64(counts.Threads)
-		c.Faults += int64(counts.Faults)
+		c.Faults += int64(counts.Work.Faults)
+		c.BytesRead += int64(counts.Work.Read)
+		c.BytesWritten += int64(counts.Work.Written)
+		c.CgroupWrites += int64(counts.CgroupWrites)
+		c.NetlinkMessages += int64(counts.NetlinkMessages)
+		for i, number := range counts.Opens {
+			if number > 0 {
+				c.Opens[directoryName(uint64(i))] += int64(number)
+			}
+		}
 		for i, number := range counts.Calls {
 			if number > 0 {
 				c.Calls[indexName(uint32(i))] += int64(number)

@@ -36,7 +36,7 @@ func TestWaitForPage(t *testing.T) {
 	}
 	counts, err := tracer.Stop()
 	must.Do(t, err)
-	if len(counts) != 1 || counts[0].Blocked[result.OutsideCalls] < length || counts[0].Faults == 0 || counts[0].Calls["ppoll"] == 0 {
+	if len(counts) != 1 || counts[0].Blocked[result.OutsideCalls] < length/2 || counts[0].Faults == 0 || counts[0].Calls["ppoll"] == 0 {
 		t.Errorf("a wait of %v for a page: %+v", length, counts)
 	}
 }
@@ -70,11 +70,11 @@ func waitForPage(length time.Duration) error {
 	if err := control(0xc020aa00, unsafe.Pointer(&register)); err != nil {
 		return err
 	}
-	touched := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		_, _ = unix.Poll(nil, 0) // the last call before the fault
 		memory[0] = 1
-		close(touched)
+		close(done)
 	}()
 	if _, err := io.ReadFull(handler, make([]byte, 32)); err != nil { // the message of the fault
 		return err
@@ -86,6 +86,6 @@ func waitForPage(length time.Duration) error {
 	if err := control(0xc020aa04, unsafe.Pointer(&zero)); err != nil {
 		return err
 	}
-	<-touched
+	<-done
 	return handler.Close()
 }

@@ -90,8 +90,10 @@ func (t *Tracer) start() error {
 	if err != nil {
 		return err
 	}
-	if err := spec.Variables[bpfVarCompatFlag].Set(compatFlags[runtime.GOARCH]); err != nil {
-		return err
+	for name, value := range map[string]any{bpfVarCompatFlag: compatFlags[runtime.GOARCH], bpfVarPrefixes: prefixes(), bpfVarWatched: watched()} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return err
+		}
 	}
 	restore, err := raiseMemoryLock()
 	if err != nil {
@@ -101,6 +103,10 @@ func (t *Tracer) start() error {
 	restore()
 	if err != nil {
 		return err
+	}
+	turns := slices.Repeat([]bpfTurn{{Step: noStep}}, ebpf.MustPossibleCPU())
+	if err := t.objects.Turns.Put(uint32(0), turns); err != nil {
+		return fmt.Errorf("set the threads of the CPUs: %w", err)
 	}
 	// Touchstone's own process is program 0, and the daemons follow.
 	for i, pid := range slices.Concat([]int{os.Getpid()}, t.target.Daemons) {

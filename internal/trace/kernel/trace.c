@@ -41,11 +41,23 @@ struct key {
 // The places in counts.calls that are no numbers of system calls.
 enum { COMPAT_CALL = 510, UNKNOWN_CALL = 511, CALLS = 512 };
 
+enum { DIRECTORIES = 11 }; // with a count of opened files
+
+// work is the work of a thread that the kernel itself counts.
+struct work {
+	__u64 faults;
+	__u64 read; // bytes
+	__u64 written;
+};
+
 struct counts {
 	__u32 calls[CALLS];
+	__u32 opens[DIRECTORIES + 1];
 	__u32 processes;
 	__u32 threads;
-	__u64 faults;
+	__u32 cgroup_writes;
+	__u32 netlink_messages;
+	struct work work;
 };
 
 // The modes of programs. The first call of a thread in a program decides, because a test of each call costs too much.
@@ -56,7 +68,8 @@ struct thread {
 	__u64 since;  // of the turn or of the wait; 0 before the first event of a thread that is older than the trace
 	__u64 woken;  // during a wait: the begin of the time in the run queue; 0 before it
 	__u64 regs;   // the address of the registers of user code; 0 before the first call in the program
-	__u64 faults; // of the task that are added already
+	__u64 path;   // of turn
+	struct work work; // of the task that is added already
 	__u32 call;   // of the wait
 	__u32 tgid;
 	__u32 is_waiting;
@@ -65,11 +78,13 @@ struct thread {
 	__u32 slot;
 };
 
-// A turn is the time of a thread on a CPU. Its step is NO_STEP if the slot is unknown, or if nobody observes the thread.
+// A turn is the time of a thread on a CPU. Its step is NO_STEP if the slot is unknown, or if the thread is not observed.
 struct turn {
+	__u64 path; // the address of the path of the last open, if its page was not yet in memory; else 0
 	__u32 step;
 	__u32 slot;
 	__u32 mode;
+	__u32 padding;
 };
 
 // A wait lasts from the switch to another thread until the switch back, or has no end if the thread has ended.
@@ -153,10 +168,23 @@ __u32 slot_count;
 // compat_flag is the flag of 32-bit programs in thread_info.flags. It is 0 on x86, which has another field.
 volatile const __u64 compat_flag;
 
+// prefixes has the directory of a path that begins with a text. The first one decides, and the last one matches each path.
+enum { PREFIXES = 32, WORDS = 3 };
+struct prefix {
+	__u64 text[WORDS];
+	__u64 mask[WORDS]; // of the bits to compare
+	__u64 directory;
+};
+volatile const struct prefix prefixes[PREFIXES];
+
+// watched has the system calls whose arguments are looked at.
+enum watch { OPEN = 1, OPEN_AT = 2, OUTPUT = 3 };
+volatile const __u8 watched[CALLS];
+
 // attempts bounds the search for a free slot: as many CPUs may search at once.
 enum { ATTEMPTS = 64 };
 
-// slot_of returns the slot of a program in a step, and 0 without one. The slots up to slot_count are taken, and so are those of CPUs that are here too.
+// slot_of returns the slot of a program in a step, and 0 without one. The slots up to slot_count are taken. Other CPUs in this function may have taken more.
 static __u32 slot_of(__u64 program, __u32 step)
 {
 	struct key key = {.program = program, .step = step};
@@ -188,11 +216,21 @@ static __u32 slot_in(struct thread *thread, __u32 step)
 // add_work adds the work of a thread since the last addition to a slot. Before the first event of an older thread the begin of its work is unknown.
 static void add_work(struct thread *thread, struct task_struct *task, __u32 slot)
 {
-	__u64 faults = READ(task, min_flt) + READ(task, maj_flt);
+	struct work work = {.faults = task->min_flt + task->maj_flt};
+	if (__builtin_preserve_field_info(task->ioac.rchar, BPF_FIELD_EXISTS)) {
+		work.read = task->ioac.rchar;
+		work.written = task->ioac.wchar;
+	}
 	struct counts *sum = bpf_map_lookup_elem(&counts, &slot);
-	if (sum && thread->since && faults > thread->faults)
-		__sync_fetch_and_add(&sum->faults, faults - thread->faults);
-	thread->faults = faults;
+	if (sum && thread->since) {
+		if (work.faults != thread->work.faults)
+			__sync_fetch_and_add(&sum->work.faults, work.faults - thread->work.faults);
+		if (work.read != thread->work.read)
+			__sync_fetch_and_add(&sum->work.read, work.read - thread->work.read);
+		if (work.written != thread->work.written)
+			__sync_fetch_and_add(&sum->work.written, work.written - thread->work.written);
+	}
+	thread->work = work;
 }
 
 static void record(struct thread *thread, __u32 tid, __u64 end)
@@ -212,8 +250,8 @@ static int is_compat(struct task_struct *task)
 	return (READ(task, thread_info.flags) & compat_flag) != 0;
 }
 
-// call_of returns the system call that a thread off its CPU is in. Its number is in the registers of user code, which also say that they are not
-// there because of an exception: x86 has the result -ENOSYS during a call, ARM64 has a number below 0 otherwise, and RISC-V has the cause.
+// call_of returns the system call of a thread that leaves its CPU. The registers of user code have its number, unless they were saved for an exception.
+// x86 has the result -ENOSYS in them during a call, ARM64 a number below 0 in an exception, and RISC-V the cause.
 static __u32 call_of(struct thread *thread)
 {
 	if (!thread->regs)
@@ -236,44 +274,108 @@ static __u32 call_of(struct thread *thread)
 	return call != OUTSIDE && thread->mode == THIRTY_TWO ? COMPAT : call;
 }
 
-// find_slot finds the slot of the current thread. It returns 0 if nobody observes the thread.
+// find_slot sets the slot of the current thread. It returns 0 for a thread that is not observed.
 static int find_slot(struct turn *turn, __u32 step, __u64 regs)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 	if (!thread)
 		return 0;
-	struct task_struct *task = (void *)bpf_get_current_task();
 	if (!thread->regs) {
 		thread->regs = regs;
-		thread->mode = is_compat(task) ? THIRTY_TWO : NATIVE;
+		thread->mode = is_compat((void *)bpf_get_current_task()) ? THIRTY_TWO : NATIVE;
 	}
-	if (thread->step != step && thread->step != NO_STEP)
-		add_work(thread, task, thread->slot);
 	turn->slot = slot_in(thread, step);
 	turn->mode = thread->mode;
 	turn->step = step;
 	return 1;
 }
 
+static __u64 argument(__u64 regs, int is_second)
+{
+	struct pt_regs___x86 *x86 = (void *)regs;
+	struct pt_regs___arm64 *arm64 = (void *)regs;
+	struct pt_regs___riscv *riscv = (void *)regs;
+	if (__builtin_preserve_field_info(x86->orig_ax, BPF_FIELD_EXISTS))
+		return is_second ? READ(x86, si) : READ(x86, di);
+	if (__builtin_preserve_field_info(arm64->syscallno, BPF_FIELD_EXISTS))
+		return is_second ? READ(arm64, regs[1]) : READ(arm64, regs[0]);
+	return is_second ? READ(riscv, a1) : READ(riscv, orig_a0);
+}
+
+// count_open counts the directory of a path in the memory of the thread. It returns 0 if the kernel has not yet loaded the page of the path.
+static int count_open(struct counts *sum, __u64 address)
+{
+	__u64 path[WORDS] = {};
+	if (bpf_probe_read_user_str(path, sizeof(path), (void *)address) < 0)
+		return 0;
+	for (int i = 0; i < PREFIXES; i++) {
+		volatile const struct prefix *prefix = &prefixes[i];
+		__u64 difference = 0;
+		for (int word = 0; word < WORDS; word++)
+			difference |= (path[word] ^ prefix->text[word]) & prefix->mask[word];
+		__u64 directory = prefix->directory;
+		if (difference || directory >= DIRECTORIES)
+			continue;
+		__sync_fetch_and_add(&sum->opens[directory], 1);
+		break;
+	}
+	return 1;
+}
+
+// count_output counts a write to a file of a cgroup, and a message of a netlink socket.
+static void count_output(struct counts *sum, __u32 descriptor)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct files_struct *files = READ(task, files);
+	struct fdtable *table = READ(files, fdt);
+	if (descriptor >= READ(table, max_fds))
+		return;
+	struct file *file = 0;
+	bpf_probe_read_kernel(&file, sizeof(file), READ(table, fd) + descriptor);
+	struct inode *inode = READ(file, f_inode);
+	struct super_block *fs = READ(inode, i_sb);
+	unsigned long magic = READ(fs, s_magic);
+	if (magic == CGROUP_MAGIC || magic == CGROUP2_MAGIC)
+		__sync_fetch_and_add(&sum->cgroup_writes, 1);
+	if (magic != SOCKET_MAGIC)
+		return;
+	struct socket *socket = READ(file, private_data);
+	struct sock *sock = READ(socket, sk);
+	if (READ(sock, __sk_common.skc_family) == AF_NETLINK)
+		__sync_fetch_and_add(&sum->netlink_messages, 1);
+}
+
 SEC("raw_tracepoint/sys_enter")
 int sys_enter(__u64 *args)
 {
-	__u32 zero = 0;
+	__u32 zero = 0, current_step = step;
 	struct turn *turn = bpf_map_lookup_elem(&turns, &zero);
-	if (!turn)
-		return 0;
-	__u32 current_step = step;
-	if (turn->step != current_step && !find_slot(turn, current_step, args[0]))
+	if (!turn || (turn->step != current_step && !find_slot(turn, current_step, args[0])))
 		return 0;
 	__u32 slot = turn->slot;
 	struct counts *sum = bpf_map_lookup_elem(&counts, &slot);
 	if (!sum)
 		return 0;
+	if (turn->path) {
+		count_open(sum, turn->path);
+		turn->path = 0;
+	}
 	__u64 call = turn->mode == THIRTY_TWO ? COMPAT_CALL : args[1];
 	if (call >= CALLS)
 		call = UNKNOWN_CALL;
 	__sync_fetch_and_add(&sum->calls[call], 1);
+	switch (watched[call]) {
+	case OPEN:
+	case OPEN_AT: {
+		__u64 path = argument(args[0], watched[call] == OPEN_AT);
+		if (!count_open(sum, path))
+			turn->path = path;
+		break;
+	}
+	case OUTPUT:
+		count_output(sum, argument(args[0], 0));
+	}
 	return 0;
 }
 
@@ -319,7 +421,7 @@ static void exec_thread(struct task_struct *task, __u32 tgid, __u32 old_tid, __u
 	struct thread *old = bpf_map_lookup_elem(&threads, &old_tid);
 	if (old) {
 		add_work(old, task, slot_in(old, step));
-		thread.faults = old->faults;
+		thread.work = old->work;
 		old->since = now;
 		if (old_tid != tgid) {
 			record(old, old_tid, 0);
@@ -335,7 +437,7 @@ static void exec_thread(struct task_struct *task, __u32 tgid, __u32 old_tid, __u
 		turn->step = NO_STEP;
 }
 
-SEC("raw_tracepoint/sched_process_exec")
+SEC("tp_btf/sched_process_exec")
 int sched_process_exec(__u64 *args)
 {
 	struct task_struct *task = (void *)args[0];
@@ -393,13 +495,14 @@ static long state_of(struct task_struct *task)
 	return task->__state;
 }
 
-// sched_switch and sched_wakeup run for each thread of the machine, so they read the fields of tasks directly.
+// sched_switch and sched_wakeup run for each thread of the machine. BTF tracepoints read the fields of tasks directly.
 SEC("tp_btf/sched_switch")
 int sched_switch(__u64 *args)
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct task_struct *prev = (void *)args[1], *next = (void *)args[2];
-	__u32 tid = prev->pid;
+	__u32 zero = 0, tid = prev->pid;
+	struct turn *turn = bpf_map_lookup_elem(&turns, &zero);
 	struct thread *thread = bpf_map_lookup_elem(&threads, &tid);
 	if (thread) {
 		long state = state_of(prev);
@@ -408,6 +511,8 @@ int sched_switch(__u64 *args)
 		thread->since = now;
 		thread->woken = args[0] || !state ? now : 0;
 		thread->is_waiting = 1;
+		if (turn)
+			thread->path = turn->path;
 		if (state & TASK_DEAD) {
 			record(thread, tid, 0);
 			bpf_map_delete_elem(&threads, &tid);
@@ -423,12 +528,12 @@ int sched_switch(__u64 *args)
 		thread->is_waiting = 0;
 		thread->since = now;
 	}
-	__u32 zero = 0;
-	struct turn *turn = bpf_map_lookup_elem(&turns, &zero);
 	if (!turn)
 		return 0;
 	turn->step = NO_STEP;
+	turn->path = 0;
 	if (thread && thread->regs) {
+		turn->path = thread->path;
 		turn->slot = thread->slot;
 		turn->mode = thread->mode;
 		turn->step = thread->step;

@@ -111,7 +111,7 @@ func fullDocument() Document {
 						{Component: "container", Calls: map[string]int64{"write": 1}},
 						{
 							Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1},
-							Faults: 900, BytesRead: 70, BytesWritten: 8, Opens: map[string]int64{"/proc": 5}, CgroupWrites: 6, NetlinkMessages: 7,
+							Faults: 900, BytesRead: 70, BytesWritten: 8, Opens: map[string]int64{"/proc": 5}, Paths: map[string]int64{"/proc/self/status": 5}, CgroupWrites: 6, NetlinkMessages: 7,
 							Switches: 40, Preemptions: 2, Running: 3, Queued: 2, Blocked: map[string]time.Duration{"mount": 1},
 							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
 						},

@@ -45,6 +45,8 @@ type TraceCounts struct {
 	BytesWritten int64 `json:"bytes_written,omitempty"`
 	// Opens counts the attempts to open a file by the directory that begins its path, or by OpensOther and its like.
 	Opens map[string]int64 `json:"opens,omitempty"`
+	// Paths counts the attempts to open a file by its path, up to 251 bytes of it. It is nil unless the user asks for paths.
+	Paths map[string]int64 `json:"paths,omitempty"`
 	// CgroupWrites counts writes to files of cgroups, and NetlinkMessages the messages to the kernel by netlink sockets.
 	CgroupWrites    int64 `json:"cgroup_writes,omitempty"`
 	NetlinkMessages int64 `json:"netlink_messages,omitempty"`
@@ -185,7 +187,7 @@ func (c *TraceCounts) validate() error {
 	if err := c.validateTimes(); err != nil {
 		return err
 	}
-	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Opens} {
+	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Opens, c.Paths} {
 		if len(counts) > MaxTraceNames {
 			return fmt.Errorf("it has %d names; %d are allowed", len(counts), MaxTraceNames)
 		}
@@ -240,9 +242,24 @@ func (t Trace) Canonical() Trace {
 // WithoutTexts is Run.WithoutTexts for one trace.
 func (t Trace) WithoutTexts() Trace { return t.withTexts(func(string) string { return "" }) }
 
-// withTexts returns a trace with a changed reason.
+// withTexts returns a trace with a changed reason and changed paths. An empty path is left out.
 func (t Trace) withTexts(change func(string) string) Trace {
 	t.Reason = change(t.Reason)
+	t.Counts = slices.Clone(t.Counts)
+	for i := range t.Counts {
+		c := &t.Counts[i]
+		var paths map[string]int64
+		for path, number := range c.Paths {
+			if path = change(path); path == "" {
+				continue
+			}
+			if paths == nil {
+				paths = map[string]int64{}
+			}
+			paths[path] += number
+		}
+		c.Paths = paths
+	}
 	return t
 }
 

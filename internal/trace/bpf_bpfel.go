@@ -36,6 +36,12 @@ type bpfKey struct {
 	Padding uint32
 }
 
+type bpfOpening struct {
+	_    structs.HostLayout
+	Slot uint32
+	Path [252]uint8
+}
+
 type bpfPrefix struct {
 	_         structs.HostLayout
 	Text      [3]uint64
@@ -103,6 +109,7 @@ type bpfWait struct {
 const (
 	bpfMapCounts            = "counts"
 	bpfMapOwners            = "owners"
+	bpfMapPaths             = "paths"
 	bpfMapProcesses         = "processes"
 	bpfMapPrograms          = "programs"
 	bpfMapSlots             = "slots"
@@ -116,7 +123,9 @@ const (
 	bpfProgSchedWakeup      = "sched_wakeup"
 	bpfProgSysEnter         = "sys_enter"
 	bpfVarCompatFlag        = "compat_flag"
+	bpfVarHasPaths          = "has_paths"
 	bpfVarLost              = "lost"
+	bpfVarLostPaths         = "lost_paths"
 	bpfVarLostWaits         = "lost_waits"
 	bpfVarPrefixes          = "prefixes"
 	bpfVarSlotCount         = "slot_count"
@@ -180,6 +189,7 @@ type bpfProgramSpecs struct {
 type bpfMapSpecs struct {
 	Counts    *ebpf.MapSpec `ebpf:"counts"`
 	Owners    *ebpf.MapSpec `ebpf:"owners"`
+	Paths     *ebpf.MapSpec `ebpf:"paths"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Programs  *ebpf.MapSpec `ebpf:"programs"`
 	Slots     *ebpf.MapSpec `ebpf:"slots"`
@@ -193,7 +203,9 @@ type bpfMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
 	CompatFlag *ebpf.VariableSpec `ebpf:"compat_flag"`
+	HasPaths   *ebpf.VariableSpec `ebpf:"has_paths"`
 	Lost       *ebpf.VariableSpec `ebpf:"lost"`
+	LostPaths  *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostWaits  *ebpf.VariableSpec `ebpf:"lost_waits"`
 	Prefixes   *ebpf.VariableSpec `ebpf:"prefixes"`
 	SlotCount  *ebpf.VariableSpec `ebpf:"slot_count"`
@@ -223,6 +235,7 @@ func (o *bpfObjects) Close() error {
 type bpfMaps struct {
 	Counts    *ebpf.Map `ebpf:"counts"`
 	Owners    *ebpf.Map `ebpf:"owners"`
+	Paths     *ebpf.Map `ebpf:"paths"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Programs  *ebpf.Map `ebpf:"programs"`
 	Slots     *ebpf.Map `ebpf:"slots"`
@@ -235,6 +248,7 @@ func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Counts,
 		m.Owners,
+		m.Paths,
 		m.Processes,
 		m.Programs,
 		m.Slots,
@@ -249,7 +263,9 @@ func (m *bpfMaps) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
 	CompatFlag *ebpf.Variable `ebpf:"compat_flag"`
+	HasPaths   *ebpf.Variable `ebpf:"has_paths"`
 	Lost       *ebpf.Variable `ebpf:"lost"`
+	LostPaths  *ebpf.Variable `ebpf:"lost_paths"`
 	LostWaits  *ebpf.Variable `ebpf:"lost_waits"`
 	Prefixes   *ebpf.Variable `ebpf:"prefixes"`
 	SlotCount  *ebpf.Variable `ebpf:"slot_count"`

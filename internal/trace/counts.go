@@ -61,6 +61,9 @@ func (t *Tracer) counts() ([]result.TraceCounts, error) {
 	if err := t.addCounts(s); err != nil {
 		return nil, fmt.Errorf("read the counts of the trace: %w", err)
 	}
+	if err := t.addPaths(s); err != nil {
+		return nil, fmt.Errorf("read the paths of the trace: %w", err)
+	}
 	if lostWaits == 0 {
 		if err := t.addTimes(s); err != nil {
 			return nil, err
@@ -103,6 +106,33 @@ func (t *Tracer) addCounts(s *sums) error {
 	}
 	return entries.Err()
 }
+
+// addPaths adds the paths of opened files. A trace with more than its buffer has places for has none.
+func (t *Tracer) addPaths(s *sums) error {
+	var lostPaths uint64
+	if err := t.objects.LostPaths.Get(&lostPaths); err != nil || lostPaths > 0 || !t.hasPaths {
+		return err
+	}
+	openings, err := records[bpfOpening](t.objects.Paths)
+	if err != nil {
+		return err
+	}
+	for i := range openings {
+		var key bpfKey
+		if err := t.objects.Owners.Lookup(openings[i].Slot, &key); err != nil {
+			return err
+		}
+		c := s.of(key.Step, key.Program)
+		if c.Paths == nil {
+			c.Paths = map[string]int64{}
+		}
+		c.Paths[cmp.Or(result.ConditionText(text(openings[i].Path[:])), noPath)]++
+	}
+	return nil
+}
+
+// noPath stands for the empty path, which no file has.
+const noPath = "(empty)"
 
 // addTimes adds the waits of threads, cut at the begin of each step, and the division of the steps' own time.
 func (t *Tracer) addTimes(s *sums) error {

@@ -78,3 +78,47 @@ func TestNetlinkMessages(t *testing.T) {
 		t.Errorf("one message to the kernel: %v", got)
 	}
 }
+
+// The paths of opened files are in a trace that wants them, and in no other one.
+//
+// Invariant trace-paths: A trace has the paths of opened files only if the user asks for them.
+func TestPaths(t *testing.T) {
+	const script = "true </etc/none; true </etc/none; true <./none; true <''; :"
+	for hasPaths, want := range map[bool]map[string]int64{
+		true: {"/etc/none": 2, "./none": 1, noPath: 1}, false: {"/etc/none": 0, "./none": 0, noPath: 0},
+	} {
+		tracer := start(t, monitor.Target{})
+		if hasPaths {
+			must.Do(t, tracer.close())
+			var err error
+			tracer, err = StartWithPaths(monitor.Target{})
+			must.Do(t, err)
+			t.Cleanup(func() { _ = tracer.close() })
+		}
+		run(t, script)
+		counts, err := tracer.Stop()
+		must.Do(t, err)
+		if len(counts) != 1 || !hasPaths && counts[0].Paths != nil {
+			t.Fatalf("with paths: %v, counts %+v", hasPaths, counts)
+		}
+		for path, number := range want {
+			if counts[0].Paths[path] != number {
+				t.Errorf("with paths: %v, %d of %q, want %d of %v", hasPaths, counts[0].Paths[path], path, number, counts[0].Paths)
+			}
+		}
+	}
+}
+
+// A trace whose buffer of paths was too small has its counts, and no paths.
+func TestLostPaths(t *testing.T) {
+	_ = start(t, monitor.Target{}).close() // skips the test on a machine that cannot trace
+	tracer, err := StartWithPaths(monitor.Target{})
+	must.Do(t, err)
+	run(t, ":")
+	must.Do(t, tracer.objects.LostPaths.Set(uint64(1)))
+	counts, err := tracer.Stop()
+	must.Do(t, err)
+	if len(counts) != 1 || counts[0].Paths != nil || len(counts[0].Opens) == 0 {
+		t.Errorf("after a lost path: %+v", counts)
+	}
+}

@@ -54,18 +54,25 @@ var compatFlags = map[string]uint64{"arm64": 1 << 22}
 
 // Tracer counts from Start to Stop.
 type Tracer struct {
-	target  monitor.Target
-	objects bpfObjects
-	links   []link.Link
-	steps   []string
+	target   monitor.Target
+	hasPaths bool // the paths of opened files are recorded
+	objects  bpfObjects
+	links    []link.Link
+	steps    []string
 
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs
 }
 
 // Start loads the programs into the kernel and attaches them. The error is an *Error.
-func Start(target monitor.Target) (*Tracer, error) {
-	t := &Tracer{target: target}
+func Start(target monitor.Target) (*Tracer, error) { return begin(&Tracer{target: target}) }
+
+// StartWithPaths is Start with the paths of all opened files in the counts.
+func StartWithPaths(target monitor.Target) (*Tracer, error) {
+	return begin(&Tracer{target: target, hasPaths: true})
+}
+
+func begin(t *Tracer) (*Tracer, error) {
 	if err := t.start(); err != nil {
 		_ = t.close() // the cause is more important
 		return nil, thisMachine().explain(err)
@@ -90,7 +97,15 @@ func (t *Tracer) start() error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]any{bpfVarCompatFlag: compatFlags[runtime.GOARCH], bpfVarPrefixes: prefixes(), bpfVarWatched: watched()} {
+	hasPaths := uint32(0)
+	if t.hasPaths {
+		hasPaths = 1
+	} else {
+		spec.Maps[bpfMapPaths].MaxEntries = uint32(os.Getpagesize())
+	}
+	for name, value := range map[string]any{
+		bpfVarCompatFlag: compatFlags[runtime.GOARCH], bpfVarHasPaths: hasPaths, bpfVarPrefixes: prefixes(), bpfVarWatched: watched(),
+	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return err
 		}

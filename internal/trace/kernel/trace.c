@@ -114,7 +114,7 @@ struct {
 	int (*max_entries)[8192];
 } programs SEC(".maps");
 
-enum { SLOTS = 6144 };
+enum { SLOTS = 5120 };
 
 // slots has the slot of each program in each step, and owners has the program and the step of each slot. Two CPUs at once may give two slots to one pair.
 struct {
@@ -160,13 +160,28 @@ struct {
 	int (*max_entries)[8388608];
 } waits SEC(".maps");
 
+// paths has the paths of opened files, if Touchstone wants them. A path without a place is counted in lost_paths.
+struct opening {
+	__u32 slot;
+	__u8 path[252];
+};
+
+struct {
+	int (*type)[BPF_MAP_TYPE_RINGBUF];
+	struct opening *value;
+	int (*max_entries)[2097152];
+} paths SEC(".maps");
+
 volatile __u32 step; // Touchstone sets it
 __u64 lost;          // the number of events without a place in a map
 __u64 lost_waits;
+__u64 lost_paths;
 __u32 slot_count;
 
 // compat_flag is the flag of 32-bit programs in thread_info.flags. It is 0 on x86, which has another field.
 volatile const __u64 compat_flag;
+
+volatile const __u32 has_paths;
 
 // prefixes has the directory of a path that begins with a text. The first one decides, and the last one matches each path.
 enum { PREFIXES = 32, WORDS = 3 };
@@ -303,8 +318,20 @@ static __u64 argument(__u64 regs, int is_second)
 	return is_second ? READ(riscv, a1) : READ(riscv, orig_a0);
 }
 
+static void record_path(__u32 slot, __u64 address)
+{
+	struct opening *opening = bpf_ringbuf_reserve(&paths, sizeof(*opening), 0);
+	if (!opening) {
+		__sync_fetch_and_add(&lost_paths, 1);
+		return;
+	}
+	opening->slot = slot;
+	bpf_probe_read_user_str(opening->path, sizeof(opening->path), (void *)address);
+	bpf_ringbuf_submit(opening, BPF_RB_NO_WAKEUP);
+}
+
 // count_open counts the directory of a path in the memory of the thread. It returns 0 if the kernel has not yet loaded the page of the path.
-static int count_open(struct counts *sum, __u64 address)
+static int count_open(struct counts *sum, __u32 slot, __u64 address)
 {
 	__u64 path[WORDS] = {};
 	if (bpf_probe_read_user_str(path, sizeof(path), (void *)address) < 0)
@@ -320,6 +347,8 @@ static int count_open(struct counts *sum, __u64 address)
 		__sync_fetch_and_add(&sum->opens[directory], 1);
 		break;
 	}
+	if (has_paths)
+		record_path(slot, address);
 	return 1;
 }
 
@@ -358,7 +387,7 @@ int sys_enter(__u64 *args)
 	if (!sum)
 		return 0;
 	if (turn->path) {
-		count_open(sum, turn->path);
+		count_open(sum, slot, turn->path);
 		turn->path = 0;
 	}
 	__u64 call = turn->mode == THIRTY_TWO ? COMPAT_CALL : args[1];
@@ -369,7 +398,7 @@ int sys_enter(__u64 *args)
 	case OPEN:
 	case OPEN_AT: {
 		__u64 path = argument(args[0], watched[call] == OPEN_AT);
-		if (!count_open(sum, path))
+		if (!count_open(sum, slot, path))
 			turn->path = path;
 		break;
 	}

@@ -6,7 +6,7 @@ export LC_ALL=C
 
 usage() {
 	cat <<'END'
-usage: bench-overhead.sh [-k] [-b BATCHES] [-n LIFECYCLES] [RUNTIME...]
+usage: bench-overhead.sh [-k] [-t] [-b BATCHES] [-n LIFECYCLES] [RUNTIME...]
 
 Compares the time that Touchstone reports for the life of a container (CreateAndRun + Destroy of
 operations.container.lifecycle) with the time of a bare C loop (scripts/bareloop) around the same runtime: same bundle,
@@ -19,13 +19,18 @@ On cgroup v1 a create either waits for a grace period of RCU in the kernel or no
 of a life. So the script sets /sys/kernel/rcu_expedited to 1 for both sides, which makes grace periods short, and restores
 it at the end.
 
+With -t the script compares runs with traces (--trace LIFECYCLES) with runs without, instead of the bare loop: the ratio of the
+timed trials, which no tracer must change, and the ratio of the traced trials to the timed ones of the same runs.
+
   -k             keep the kernel's setting of /sys/kernel/rcu_expedited
+  -t             compare runs with traces and runs without
   -b BATCHES     batches of each side, 6 or more (default 40)
   -n LIFECYCLES  lifecycles in a batch, 2 or more (default 15)
   RUNTIME        crun and runc unless given; a name on PATH
 
 TOUCHSTONE is the binary, bin/touchstone unless set. The script must run as root, with gcc and go.
-Exit code: 0 if the ratios of every runtime are at most 1.03 at the 10th percentile and at the median, 1 if not.
+Exit code: 0 if the ratios of every runtime are at most 1.03 at the 10th percentile and at the median, 1 if not. With -t it is 1
+if the timed trials of runs with traces are longer, by the whole interval.
 END
 }
 
@@ -34,10 +39,11 @@ die() {
 	exit 1
 }
 
-batches=40 lifecycles=15 expedited=/sys/kernel/rcu_expedited
-while getopts kb:n:h option; do
+batches=40 lifecycles=15 expedited=/sys/kernel/rcu_expedited traced=
+while getopts ktb:n:h option; do
 	case $option in
 	k) expedited= ;;
+	t) traced=1 ;;
 	b) batches=$OPTARG ;;
 	n) lifecycles=$OPTARG ;;
 	h) usage && exit 0 ;;
@@ -209,21 +215,39 @@ bare() {
 	) >>"$data/$1/bare"
 }
 
-# with_touchstone RUNTIME BATCH: one batch of Touchstone, exported as JSON.
+# with_touchstone RUNTIME NAME [OPTION...]: one batch of Touchstone, exported as JSON.
 with_touchstone() {
 	local out=$data/$1/$2
+	mkdir -p "$data/$1"
 	"$touchstone" benchmark -d "$out" --wait --targets "oci/$1" --filter operations.container.lifecycle \
-		--runs "$lifecycles" --warmup 1 >/dev/null 2>"$data/$1/log" || die "Touchstone on $1: $(cat "$data/$1/log")"
+		--runs "$lifecycles" --warmup 1 "${@:3}" >/dev/null 2>"$data/$1/log" || die "Touchstone on $1: $(cat "$data/$1/log")"
 	"$touchstone" export -d "$out" >"$data/$1/last.json"
-	cp "$data/$1/last.json" "$data/$1/batch-$(printf %04d "$2").json"
+	cp "$data/$1/last.json" "$data/$1/$2.json"
 }
 
-gcc -O2 -o "$data/bareloop" "$root/scripts/bareloop/bareloop.c"
+# pair RUNTIME BATCH: a batch of Touchstone and one of the bare loop, or two of Touchstone without and with traces. The first one alternates.
+pair() {
+	local name first second
+	name=batch-$(printf %04d "$2")
+	first=(with_touchstone "$1" "$name") second=(bare "$1")
+	[ -z "$traced" ] || second=(with_touchstone "$1" "traced-$name" --trace "$lifecycles")
+	if (($2 % 2)); then
+		"${second[@]}"
+		"${first[@]}"
+	else
+		"${first[@]}"
+		"${second[@]}"
+	fi
+}
+
 (cd "$root" && go build -o "$data/figures" ./scripts/figures)
-for runtime; do
-	capture "$runtime"
-done
-make_groups "$1"
+if [ -z "$traced" ]; then
+	gcc -O2 -o "$data/bareloop" "$root/scripts/bareloop/bareloop.c"
+	for runtime; do
+		capture "$runtime"
+	done
+	make_groups "$1"
+fi
 if [ -e "$expedited" ]; then
 	before=$(<"$expedited")
 	echo 1 >"$expedited" || die "$expedited cannot be written: give -k"
@@ -231,17 +255,15 @@ if [ -e "$expedited" ]; then
 fi
 for ((batch = 0; batch < batches; batch++)); do
 	for runtime; do
-		if ((batch % 2)); then
-			bare "$runtime"
-			with_touchstone "$runtime" "$batch"
-		else
-			with_touchstone "$runtime" "$batch"
-			bare "$runtime"
-		fi
+		pair "$runtime" "$batch"
 	done
 done
 code=0
 for runtime; do
-	"$data/figures" overhead "oci/$runtime" "$data/$runtime/bare" "$data/$runtime"/batch-*.json || code=1
+	if [ -n "$traced" ]; then
+		"$data/figures" traced "oci/$runtime" "$data/$runtime"/batch-*.json "$data/$runtime"/traced-*.json || code=1
+	else
+		"$data/figures" overhead "oci/$runtime" "$data/$runtime/bare" "$data/$runtime"/batch-*.json || code=1
+	fi
 done
 exit "$code"

@@ -112,6 +112,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 			keepGiven(f, "drop-caches", &o.DropCaches)
 			keepGiven(f, "monitor", &o.Monitor)
 			keepGiven(f, "trace", &o.Trace)
+			keepGiven(f, "trace-paths", &o.TracePaths)
 			f.Visit(func(flag *pflag.Flag) {
 				opts.changesPlan = opts.changesPlan || !slices.Contains([]string{"resume", "dir", "format", "summary", "secret-file", "wait", "allow-concurrent", "pprof"}, flag.Name)
 			})
@@ -137,6 +138,7 @@ The environment variable TOUCHSTONE_TRACE names a file that gets every call of a
 	f.StringArrayVar(&o.Pin, "pin", nil, "`CPUS` for the parts of the run: workload=2-3,engines=1,touchstone=0")
 	o.DropCaches = f.Bool("drop-caches", false, "drop the page cache before cold reads; paper plans do so as root")
 	o.Trace = f.Int("trace", 0, "`NUMBER` of traced trials of each benchmark and target, after the timed ones")
+	o.TracePaths = f.Bool("trace-paths", false, "record the paths of the files that traced trials open")
 	o.Monitor = f.String("monitor", "", "sample `memory` and CPU time every 100ms, or as in memory=50ms")
 	addRecorder(cmd, &opts)
 	addSecretFile(cmd, &opts.secret)

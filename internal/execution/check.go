@@ -53,6 +53,9 @@ func Check(p plan.Plan) (work []plan.Work, notes []string, err error) {
 	if p.DropCaches != nil && *p.DropCaches && !dropsCaches(p, work) {
 		notes = append(notes, "drop-caches has no effect: nothing in this plan reads cold files; benchmarks with a parameter cache do with params: {cache: cold}")
 	}
+	if p.TracePaths && p.Trace == 0 && !slices.ContainsFunc(work, func(w plan.Work) bool { return w.Benchmark.Traced }) {
+		notes = append(notes, "trace-paths has no effect: nothing in this plan is traced; the key trace adds traced trials")
+	}
 	if !slices.ContainsFunc(p.Targets, func(t plan.Pattern) bool { return isFake(t) || isPod(t) }) {
 		notes = append(notes, lacking(work, readSupply(p.Pinning.Workload))...)
 	}

@@ -23,7 +23,11 @@ func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing 
 			if err := e.traceable(); err != nil {
 				return nil, &engine.UnsupportedError{What: tracer, Reason: err.Error()}
 			}
-			t, err := trace.Start(target)
+			start := trace.Start
+			if e.Plan.TracePaths {
+				start = trace.StartWithPaths
+			}
+			t, err := start(target)
 			if reason, ok := errors.AsType[*trace.Error](err); ok {
 				return nil, &engine.UnsupportedError{What: tracer, Reason: reason.Cause, Advice: reason.Remedy}
 			}

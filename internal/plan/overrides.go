@@ -36,6 +36,7 @@ type Overrides struct {
 	DropCaches *bool   // --drop-caches
 	Monitor    *string // --monitor, of every benchmark
 	Trace      *int    // --trace
+	TracePaths *bool   // --trace-paths
 	// Engines describes the engines of this version. Getenv reads the environment variables with the addresses of the
 	// user's own daemons, over which the plan's sockets take precedence; nil reads none.
 	Engines []engine.Description
@@ -131,6 +132,9 @@ func (p Plan) Apply(o Overrides) (Plan, error) {
 	if o.Trace != nil {
 		p.Trace = *o.Trace
 		fail("--trace", strconv.Itoa(p.Trace), checkCount(p.Trace, 0, MaxBlocks))
+	}
+	if o.TracePaths != nil {
+		p.TracePaths = *o.TracePaths
 	}
 	if o.Budget != nil {
 		p.Budget = *o.Budget

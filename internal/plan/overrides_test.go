@@ -31,9 +31,12 @@ func TestApply(t *testing.T) {
 		CRI:       []string{"containerd=/run/c.sock", "mine=unix:///run/other.sock"},
 		Binaries:  []string{"cni=/usr/lib/cni", "conmon=/opt/conmon"},
 		Managed:   new(false),
+
+		TracePaths: new(true),
 	})
 	must.Do(t, err)
 	want := original
+	want.TracePaths = true
 	want.Targets = mustPatterns(t, "native", "oci/mycrun", "*/runc")
 	want.Benchmarks = []Item{{Name: "performance.syscall"}}
 	want.Blocks, want.Warmup = 40, 0

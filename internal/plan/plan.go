@@ -114,6 +114,8 @@ type Plan struct {
 	Monitor Monitor `yaml:"monitor,omitempty"`
 	// Trace is the number of traced trials of each cell, after the timed ones.
 	Trace int `yaml:"trace,omitempty"`
+	// TracePaths adds the paths of opened files to the traces.
+	TracePaths bool `yaml:"trace-paths,omitempty"`
 	// Workloads are the custom workloads.
 	Workloads []Workload `yaml:"workloads,omitempty"`
 	// Nodes are the nodes of a cluster. Parallel is the number of nodes that measure at once; 0 is all of them. On a machine they have no effect.

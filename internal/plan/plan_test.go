@@ -63,6 +63,7 @@ pinning: {workload: "1-3,5", engines: 4, touchstone: "0"}
 drop-caches: false
 monitor: memory
 trace: 3
+trace-paths: true
 workloads:
   - name: app.start.cold
     summary: "from nothing: to the first answer"
@@ -150,6 +151,7 @@ func TestParse(t *testing.T) {
 		DropCaches: new(bool),
 		Monitor:    Monitor{Memory: 100 * time.Millisecond},
 		Trace:      3,
+		TracePaths: true,
 		Workloads: []Workload{
 			{Workload: custom.Workload{
 				Name: "app.start.cold", Summary: "from nothing: to the first answer", Image: "/srv/images/app.tar",

@@ -72,6 +72,7 @@ func (r *reader) fields() []field {
 		}},
 		{"monitor", func(n ast.Node) { r.monitor(n, &p.Monitor) }},
 		{"trace", func(n ast.Node) { r.count(n, "trace", 0, &p.Trace) }},
+		{"trace-paths", func(n ast.Node) { p.TracePaths = r.boolean(n, "trace-paths", "leave it out for traces without paths") }},
 		{"workloads", r.workloads},
 		{"nodes", func(n ast.Node) {
 			r.object(n, "nodes", "selector, names or per-kind", "{selector: pool=blue, per-kind: 3}", r.nodeFields())

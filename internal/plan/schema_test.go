@@ -115,6 +115,7 @@ func shapes() map[string]schema {
 		"nodes.names":        listOf(MaxNodes, schema{"type": "string", "minLength": 1, "maxLength": maxPath}),
 		"nodes.per-kind":     count(1).with(schema{"maximum": MaxNodes}),
 		"trace":              count(0).with(schema{"default": 0}),
+		"trace-paths":        {"type": "boolean", "default": false},
 		"parallel":           count(1).with(schema{"maximum": MaxNodes}),
 		"pinning":            {},
 		"pinning.workload":   ref("cpus"),

@@ -96,6 +96,9 @@ func (r Run) Anonymous(users ...string) Run {
 		if t.Reason != "" {
 			t.Reason = leftOut
 		}
+		for j := range t.Counts { // of withTexts
+			t.Counts[j].Paths = nil
+		}
 	}
 	return r
 }

@@ -42,6 +42,8 @@ func leaky(text string) Run {
 	run.Images[1].Unavailable = text
 	run.Trials[0].Conditions["file system"] = ConditionText(text)
 	run.Trials[1].Reason, run.Trials[1].Output = text, text
+	run.Traces[0].Counts[1].Paths = map[string]int64{text: 2}
+	run.Traces[1].Reason = text
 	return run
 }
 
@@ -92,6 +94,7 @@ func TestAnonymous(t *testing.T) {
 				Status: Skipped, Reason: "none", Started: run.Started,
 			})
 		}
+		run.Traces[0].Counts[1].Paths["customer/data"] = 1
 		run.Traces = append(run.Traces, Trace{
 			Seq: 4, Cell: Cell{Benchmark: run.Bench[0].Name, Params: "peer=192.0.2.7", Target: run.Targets[3].Name}, Status: Failed, Reason: "it printed " + text, Started: run.Started,
 		})
@@ -105,7 +108,7 @@ func TestAnonymous(t *testing.T) {
 	got := run.Anonymous("", "bob", "root")
 	expect.Equal(t, "the caller's run changed", original, run)
 	public := string(encoded(t, Document{Runs: []Run{got}}))
-	for _, leak := range []string{"alice", "bob", "carol", "dave", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2"} {
+	for _, leak := range []string{"alice", "bob", "carol", "dave", "bench1", ".lan", "/home", "app.tar", "/run/", "sock", "~/y", "../z", "/srv", "c.tar", "secret bin", "/opt", "/usr", "printed", "192.0.2", "bench2", "customer"} {
 		if index := strings.Index(public, leak); index >= 0 {
 			t.Errorf("%q is still there: …%s…", leak, public[max(0, index-60):min(len(public), index+60)])
 		}

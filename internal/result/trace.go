@@ -40,39 +40,46 @@ type TraceCounts struct {
 	Threads   int64 `json:"threads,omitempty"`
 	// Programs counts executed programs by name, up to 15 bytes of it.
 	Programs map[string]int64 `json:"programs,omitempty"`
-	// Faults counts page faults of user code. It is nil if the kernel has no tracepoint exceptions:page_fault_user; only x86 has it.
-	Faults *int64 `json:"faults,omitempty"`
+	// Faults counts the page faults of the threads, also those in system calls.
+	Faults int64 `json:"faults,omitempty"`
+	// BytesRead and BytesWritten are the results of read, write and their family, on files, pipes and sockets. Messages have no part in them.
+	BytesRead    int64 `json:"bytes_read,omitempty"`
+	BytesWritten int64 `json:"bytes_written,omitempty"`
+	// Opens counts the attempts to open a file by the directory that begins its path, or by OpensOther and its like.
+	Opens map[string]int64 `json:"opens,omitempty"`
+	// Paths counts the attempts to open a file by its path, up to 251 bytes of it. It is nil unless the user asks for paths.
+	Paths map[string]int64 `json:"paths,omitempty"`
+	// CgroupWrites counts writes to files of cgroups, and NetlinkMessages the messages to the kernel by netlink sockets.
+	CgroupWrites    int64 `json:"cgroup_writes,omitempty"`
+	NetlinkMessages int64 `json:"netlink_messages,omitempty"`
 	// Switches counts the waits that blocked a thread, and Preemptions the losses of a CPU, by the step of their begin.
 	Switches    int64 `json:"switches,omitempty"`
 	Preemptions int64 `json:"preemptions,omitempty"`
-	// Times is the time of threads by system call, and outside of calls. Threads side by side count several times. A trace with more waits
-	// than its buffer has places for has neither Times nor Wall.
-	Times map[string]TraceTime `json:"times,omitempty"`
+	// Running is the time of threads on a CPU, with the tracer's own work, and Queued the time in the run queue: ready, without a CPU. Threads side
+	// by side count several times. A trace with more waits than its buffer has places for has no times.
+	Running time.Duration `json:"running_ns,omitempty"`
+	Queued  time.Duration `json:"queued_ns,omitempty"`
+	// Blocked is the time in other waits by system call, and outside of calls. Threads side by side count several times.
+	Blocked map[string]time.Duration `json:"blocked_ns,omitempty"`
 	// Wall is the component's part of the step's own time: WallRunning, WallQueue, and waits by system call. No moment counts twice, so all parts
 	// of a step are at most its length.
 	Wall map[string]time.Duration `json:"wall_ns,omitempty"`
 }
 
-// The names in Times and Wall that are no system calls.
+// The names in Blocked and Wall that are no system calls.
 const (
-	// OutsideCalls is the time outside of system calls. Waits there are page faults.
+	// OutsideCalls stands for a wait outside of system calls, mostly for a page fault.
 	OutsideCalls = "(program)"
 	WallRunning  = "running"
 	WallQueue    = "run queue"
 )
 
-// TraceTime is the time of threads by their state. The tracer's own work is in it.
-type TraceTime struct {
-	Running time.Duration `json:"running_ns,omitempty"`
-	// Queued is the time in the run queue: ready, without a CPU.
-	Queued  time.Duration `json:"queued_ns,omitempty"`
-	Blocked time.Duration `json:"blocked_ns,omitempty"`
-}
-
-// Plus returns the sum.
-func (t TraceTime) Plus(u TraceTime) TraceTime {
-	return TraceTime{t.Running + u.Running, t.Queued + u.Queued, t.Blocked + u.Blocked}
-}
+// The names in Opens that are no directories.
+const (
+	OpensState    = "(touchstone)" // the directories of Touchstone's runs
+	OpensOther    = "(other)"
+	OpensRelative = "(relative)" // to a descriptor, or to the working directory
+)
 
 // TimeCause is the cause why a step takes time.
 type TimeCause string
@@ -183,13 +190,13 @@ func (c *TraceCounts) validate() error {
 	if c.Component == "" || c.Component != ConditionText(c.Component) || c.Step != ConditionText(c.Step) {
 		return errors.New("the step and the component must be printable text on one line")
 	}
-	if c.Processes < 0 || c.Threads < 0 || c.Switches < 0 || c.Preemptions < 0 || c.Faults != nil && *c.Faults < 0 {
+	if min(c.Processes, c.Threads, c.Switches, c.Preemptions, c.Faults, c.BytesRead, c.BytesWritten, c.CgroupWrites, c.NetlinkMessages) < 0 {
 		return errors.New("a count is negative")
 	}
 	if err := c.validateTimes(); err != nil {
 		return err
 	}
-	for _, counts := range []map[string]int64{c.Calls, c.Programs} {
+	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Opens, c.Paths} {
 		if len(counts) > MaxTraceNames {
 			return fmt.Errorf("it has %d names; %d are allowed", len(counts), MaxTraceNames)
 		}
@@ -203,17 +210,17 @@ func (c *TraceCounts) validate() error {
 }
 
 func (c *TraceCounts) validateTimes() error {
-	if n := max(len(c.Times), len(c.Wall)); n > MaxTraceNames {
-		return fmt.Errorf("it has times of %d system calls; %d are allowed", n, MaxTraceNames)
+	if min(c.Running, c.Queued) < 0 {
+		return errors.New("a time is negative")
 	}
-	for name, t := range c.Times {
-		if name == "" || name != ConditionText(name) || min(t.Running, t.Queued, t.Blocked) < 0 {
-			return fmt.Errorf("the name %.50q of a time must be printable text on one line, and the time %v not negative", name, t)
+	for _, times := range []map[string]time.Duration{c.Blocked, c.Wall} {
+		if n := len(times); n > MaxTraceNames {
+			return fmt.Errorf("it has times of %d system calls; %d are allowed", n, MaxTraceNames)
 		}
-	}
-	for name, length := range c.Wall {
-		if name == "" || name != ConditionText(name) || length < 0 {
-			return fmt.Errorf("the name %.50q of a part must be printable text on one line, and the time %v not negative", name, length)
+		for name, length := range times {
+			if name == "" || name != ConditionText(name) || length < 0 {
+				return fmt.Errorf("the name %.50q of a time must be printable text on one line, and the time %v not negative", name, length)
+			}
 		}
 	}
 	return nil
@@ -244,9 +251,24 @@ func (t Trace) Canonical() Trace {
 // WithoutTexts is Run.WithoutTexts for one trace.
 func (t Trace) WithoutTexts() Trace { return t.withTexts(func(string) string { return "" }) }
 
-// withTexts returns a trace with a changed reason.
+// withTexts returns a trace with a changed reason and changed paths. An empty path is left out.
 func (t Trace) withTexts(change func(string) string) Trace {
 	t.Reason = change(t.Reason)
+	t.Counts = slices.Clone(t.Counts)
+	for i := range t.Counts {
+		c := &t.Counts[i]
+		var paths map[string]int64
+		for path, number := range c.Paths {
+			if path = change(path); path == "" {
+				continue
+			}
+			if paths == nil {
+				paths = map[string]int64{}
+			}
+			paths[path] += number
+		}
+		c.Paths = paths
+	}
 	return t
 }
 

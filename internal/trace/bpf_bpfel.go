@@ -13,17 +13,40 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type bpfCount struct {
-	_       structs.HostLayout
-	Number  uint64
-	Running uint64
+type bpfCounts struct {
+	_               structs.HostLayout
+	Calls           [512]uint32
+	Opens           [12]uint32
+	Processes       uint32
+	Threads         uint32
+	CgroupWrites    uint32
+	NetlinkMessages uint32
+	Work            struct {
+		_       structs.HostLayout
+		Faults  uint64
+		Read    uint64
+		Written uint64
+	}
 }
 
 type bpfKey struct {
 	_       structs.HostLayout
 	Program uint64
 	Step    uint32
-	Call    uint32
+	Padding uint32
+}
+
+type bpfOpening struct {
+	_    structs.HostLayout
+	Slot uint32
+	Path [252]uint8
+}
+
+type bpfPrefix struct {
+	_         structs.HostLayout
+	Text      [3]uint64
+	Mask      [3]uint64
+	Directory uint64
 }
 
 type bpfProgram struct {
@@ -39,19 +62,33 @@ type bpfProgram struct {
 }
 
 type bpfThread struct {
-	_         structs.HostLayout
-	Program   uint64
-	Since     uint64
-	Woken     uint64
-	Outside   uint64
+	_       structs.HostLayout
+	Program uint64
+	Since   uint64
+	Woken   uint64
+	Regs    uint64
+	Path    uint64
+	Work    struct {
+		_       structs.HostLayout
+		Faults  uint64
+		Read    uint64
+		Written uint64
+	}
 	Call      uint32
 	Tgid      uint32
 	IsWaiting uint32
-	IsNew     uint32
-	Step      uint32
-	Faults    uint32
 	Mode      uint32
-	Padding   uint32
+	Step      uint32
+	Slot      uint32
+}
+
+type bpfTurn struct {
+	_       structs.HostLayout
+	Path    uint64
+	Step    uint32
+	Slot    uint32
+	Mode    uint32
+	Padding uint32
 }
 
 type bpfWait struct {
@@ -71,22 +108,29 @@ type bpfWait struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	bpfMapCounts            = "counts"
+	bpfMapOwners            = "owners"
+	bpfMapPaths             = "paths"
 	bpfMapProcesses         = "processes"
 	bpfMapPrograms          = "programs"
+	bpfMapSlots             = "slots"
 	bpfMapThreads           = "threads"
+	bpfMapTurns             = "turns"
 	bpfMapWaits             = "waits"
-	bpfProgPageFaultUser    = "page_fault_user"
 	bpfProgSchedProcessExec = "sched_process_exec"
 	bpfProgSchedProcessExit = "sched_process_exit"
 	bpfProgSchedProcessFork = "sched_process_fork"
 	bpfProgSchedSwitch      = "sched_switch"
 	bpfProgSchedWakeup      = "sched_wakeup"
 	bpfProgSysEnter         = "sys_enter"
-	bpfProgSysExit          = "sys_exit"
 	bpfVarCompatFlag        = "compat_flag"
+	bpfVarHasPaths          = "has_paths"
 	bpfVarLost              = "lost"
+	bpfVarLostPaths         = "lost_paths"
 	bpfVarLostWaits         = "lost_waits"
+	bpfVarPrefixes          = "prefixes"
+	bpfVarSlotCount         = "slot_count"
 	bpfVarStep              = "step"
+	bpfVarWatched           = "watched"
 )
 
 // loadBpf returns the embedded CollectionSpec for bpf.
@@ -131,14 +175,12 @@ type bpfSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfProgramSpecs struct {
-	PageFaultUser    *ebpf.ProgramSpec `ebpf:"page_fault_user"`
 	SchedProcessExec *ebpf.ProgramSpec `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.ProgramSpec `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.ProgramSpec `ebpf:"sched_process_fork"`
 	SchedSwitch      *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWakeup      *ebpf.ProgramSpec `ebpf:"sched_wakeup"`
 	SysEnter         *ebpf.ProgramSpec `ebpf:"sys_enter"`
-	SysExit          *ebpf.ProgramSpec `ebpf:"sys_exit"`
 }
 
 // bpfMapSpecs contains maps before they are loaded into the kernel.
@@ -146,9 +188,13 @@ type bpfProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfMapSpecs struct {
 	Counts    *ebpf.MapSpec `ebpf:"counts"`
+	Owners    *ebpf.MapSpec `ebpf:"owners"`
+	Paths     *ebpf.MapSpec `ebpf:"paths"`
 	Processes *ebpf.MapSpec `ebpf:"processes"`
 	Programs  *ebpf.MapSpec `ebpf:"programs"`
+	Slots     *ebpf.MapSpec `ebpf:"slots"`
 	Threads   *ebpf.MapSpec `ebpf:"threads"`
+	Turns     *ebpf.MapSpec `ebpf:"turns"`
 	Waits     *ebpf.MapSpec `ebpf:"waits"`
 }
 
@@ -157,9 +203,14 @@ type bpfMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type bpfVariableSpecs struct {
 	CompatFlag *ebpf.VariableSpec `ebpf:"compat_flag"`
+	HasPaths   *ebpf.VariableSpec `ebpf:"has_paths"`
 	Lost       *ebpf.VariableSpec `ebpf:"lost"`
+	LostPaths  *ebpf.VariableSpec `ebpf:"lost_paths"`
 	LostWaits  *ebpf.VariableSpec `ebpf:"lost_waits"`
+	Prefixes   *ebpf.VariableSpec `ebpf:"prefixes"`
+	SlotCount  *ebpf.VariableSpec `ebpf:"slot_count"`
 	Step       *ebpf.VariableSpec `ebpf:"step"`
+	Watched    *ebpf.VariableSpec `ebpf:"watched"`
 }
 
 // bpfObjects contains all objects after they have been loaded into the kernel.
@@ -183,18 +234,26 @@ func (o *bpfObjects) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfMaps struct {
 	Counts    *ebpf.Map `ebpf:"counts"`
+	Owners    *ebpf.Map `ebpf:"owners"`
+	Paths     *ebpf.Map `ebpf:"paths"`
 	Processes *ebpf.Map `ebpf:"processes"`
 	Programs  *ebpf.Map `ebpf:"programs"`
+	Slots     *ebpf.Map `ebpf:"slots"`
 	Threads   *ebpf.Map `ebpf:"threads"`
+	Turns     *ebpf.Map `ebpf:"turns"`
 	Waits     *ebpf.Map `ebpf:"waits"`
 }
 
 func (m *bpfMaps) Close() error {
 	return _BpfClose(
 		m.Counts,
+		m.Owners,
+		m.Paths,
 		m.Processes,
 		m.Programs,
+		m.Slots,
 		m.Threads,
+		m.Turns,
 		m.Waits,
 	)
 }
@@ -204,35 +263,36 @@ func (m *bpfMaps) Close() error {
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfVariables struct {
 	CompatFlag *ebpf.Variable `ebpf:"compat_flag"`
+	HasPaths   *ebpf.Variable `ebpf:"has_paths"`
 	Lost       *ebpf.Variable `ebpf:"lost"`
+	LostPaths  *ebpf.Variable `ebpf:"lost_paths"`
 	LostWaits  *ebpf.Variable `ebpf:"lost_waits"`
+	Prefixes   *ebpf.Variable `ebpf:"prefixes"`
+	SlotCount  *ebpf.Variable `ebpf:"slot_count"`
 	Step       *ebpf.Variable `ebpf:"step"`
+	Watched    *ebpf.Variable `ebpf:"watched"`
 }
 
 // bpfPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadBpfObjects or ebpf.CollectionSpec.LoadAndAssign.
 type bpfPrograms struct {
-	PageFaultUser    *ebpf.Program `ebpf:"page_fault_user"`
 	SchedProcessExec *ebpf.Program `ebpf:"sched_process_exec"`
 	SchedProcessExit *ebpf.Program `ebpf:"sched_process_exit"`
 	SchedProcessFork *ebpf.Program `ebpf:"sched_process_fork"`
 	SchedSwitch      *ebpf.Program `ebpf:"sched_switch"`
 	SchedWakeup      *ebpf.Program `ebpf:"sched_wakeup"`
 	SysEnter         *ebpf.Program `ebpf:"sys_enter"`
-	SysExit          *ebpf.Program `ebpf:"sys_exit"`
 }
 
 func (p *bpfPrograms) Close() error {
 	return _BpfClose(
-		p.PageFaultUser,
 		p.SchedProcessExec,
 		p.SchedProcessExit,
 		p.SchedProcessFork,
 		p.SchedSwitch,
 		p.SchedWakeup,
 		p.SysEnter,
-		p.SysExit,
 	)
 }
 

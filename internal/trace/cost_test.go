@@ -5,17 +5,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/image"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 // BenchmarkCost gives the CPU time that a tracer adds to the life of a container of runc. A pair is a batch without a tracer and one with it, the first of
-// which alternates; the metric is the median over the pairs.
+// which alternates. The metrics are the ratio over the pairs, and with 6 pairs or more the ends of its 95 % interval.
 func BenchmarkCost(b *testing.B) {
 	if _, err := exec.LookPath("runc"); err != nil || Check() != nil {
 		b.Skip("needs runc and a machine that can trace")
@@ -40,18 +40,25 @@ func BenchmarkCost(b *testing.B) {
 		}
 		return cpu
 	}
-	var ratios []float64
+	var untracedSamples, tracedSamples []stats.Sample
 	for b.Loop() {
-		isFirst := len(ratios)%2 == 0
+		isFirst := len(untracedSamples)%2 == 0
 		first := batch(isFirst)
 		second := batch(!isFirst)
 		if isFirst {
 			first, second = second, first
 		}
-		ratios = append(ratios, second.Seconds()/first.Seconds())
+		pair := len(untracedSamples)
+		untracedSamples = append(untracedSamples, stats.Sample{Block: pair, Value: first.Seconds()})
+		tracedSamples = append(tracedSamples, stats.Sample{Block: pair, Value: second.Seconds()})
 	}
-	slices.Sort(ratios)
-	b.ReportMetric(100*(ratios[len(ratios)/2]-1), "%CPU")
+	cost := stats.Compare(untracedSamples, tracedSamples, stats.Lower, 1)
+	percent := func(ratio float64) float64 { return 100 * (ratio - 1) }
+	b.ReportMetric(percent(cost.Ratio), "%CPU")
+	if cost.CI != nil {
+		b.ReportMetric(percent(cost.CI.Lo), "%CPU-low")
+		b.ReportMetric(percent(cost.CI.Hi), "%CPU-high")
+	}
 }
 
 // bundle makes a bundle of the probe, which exits at once.

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,7 +28,7 @@ type sums struct {
 func (s *sums) of(step uint32, program uint64) *result.TraceCounts {
 	p := place{step, s.components[program]}
 	if s.byPlace[p] == nil {
-		s.byPlace[p] = &result.TraceCounts{Step: s.steps[step], Component: string(p.component), Calls: map[string]int64{}, Programs: map[string]int64{}}
+		s.byPlace[p] = &result.TraceCounts{Step: s.steps[step], Component: string(p.component), Calls: map[string]int64{}, Programs: map[string]int64{}, Opens: map[string]int64{}}
 	}
 	return s.byPlace[p]
 }
@@ -59,64 +58,81 @@ func (t *Tracer) counts() ([]result.TraceCounts, error) {
 	if err := t.objects.LostWaits.Get(&lostWaits); err != nil {
 		return nil, fmt.Errorf("read the lost waits of the trace: %w", err)
 	}
-	if err := t.addCounts(s, lostWaits == 0); err != nil {
+	if err := t.addCounts(s); err != nil {
 		return nil, fmt.Errorf("read the counts of the trace: %w", err)
+	}
+	if err := t.addPaths(s); err != nil {
+		return nil, fmt.Errorf("read the paths of the trace: %w", err)
 	}
 	if lostWaits == 0 {
 		if err := t.addTimes(s); err != nil {
 			return nil, err
 		}
 	}
-	for _, c := range s.byPlace {
-		if t.hasFaults && c.Faults == nil {
-			c.Faults = new(int64)
-		}
-	}
 	return s.list(), nil
 }
 
-// addCounts adds the counts of the kernel's programs, and the running times if the trace has times.
-func (t *Tracer) addCounts(s *sums, isTimed bool) error {
+// addCounts adds the counts of the kernel's programs.
+func (t *Tracer) addCounts(s *sums) error {
+	var slot uint32
 	var key bpfKey
-	var count bpfCount
-	entries := t.objects.Counts.Iterate()
-	for entries.Next(&key, &count) {
-		c, number := s.of(key.Step, key.Program), int64(count.Number)
-		switch key.Call {
-		case callFork:
-			c.Processes += number
-		case callThread:
-			c.Threads += number
-		case callFault:
-			if c.Faults == nil {
-				c.Faults = new(int64)
-			}
-			*c.Faults += number
-		case callOutside:
-		default:
+	var counts bpfCounts
+	entries := t.objects.Owners.Iterate()
+	for entries.Next(&slot, &key) {
+		if err := t.objects.Counts.Lookup(slot, &counts); err != nil {
+			return err
+		}
+		if counts == (bpfCounts{}) {
+			continue
+		}
+		c := s.of(key.Step, key.Program)
+		c.Processes += int64(counts.Processes)
+		c.Threads += int64(counts.Threads)
+		c.Faults += int64(counts.Work.Faults)
+		c.BytesRead += int64(counts.Work.Read)
+		c.BytesWritten += int64(counts.Work.Written)
+		c.CgroupWrites += int64(counts.CgroupWrites)
+		c.NetlinkMessages += int64(counts.NetlinkMessages)
+		for i, number := range counts.Opens {
 			if number > 0 {
-				c.Calls[callName(key.Call)] += number
+				c.Opens[directoryName(uint64(i))] += int64(number)
 			}
 		}
-		if isTimed {
-			addTime(c, key.Call, result.TraceTime{Running: time.Duration(count.Running)})
-		}
-	}
-	return errors.Join(entries.Err(), t.addUnfinished(s))
-}
-
-// addUnfinished adds the calls of threads that were on a CPU at the end of the trace: the kernel's programs add a call when it ends or waits.
-func (t *Tracer) addUnfinished(s *sums) error {
-	var id uint32
-	var thread bpfThread
-	entries := t.objects.Threads.Iterate()
-	for entries.Next(&id, &thread) {
-		if thread.IsNew == 1 {
-			s.of(thread.Step, thread.Program).Calls[callName(thread.Call)]++
+		for i, number := range counts.Calls {
+			if number > 0 {
+				c.Calls[indexName(uint32(i))] += int64(number)
+			}
 		}
 	}
 	return entries.Err()
 }
+
+// addPaths adds the paths of opened files. A trace with more than its buffer has places for has none.
+func (t *Tracer) addPaths(s *sums) error {
+	var lostPaths uint64
+	if err := t.objects.LostPaths.Get(&lostPaths); err != nil || lostPaths > 0 || !t.hasPaths {
+		return err
+	}
+	openings, err := records[bpfOpening](t.objects.Paths)
+	if err != nil {
+		return err
+	}
+	for i := range openings {
+		var key bpfKey
+		if err := t.objects.Owners.Lookup(openings[i].Slot, &key); err != nil {
+			return err
+		}
+		c := s.of(key.Step, key.Program)
+		if c.Paths == nil {
+			c.Paths = map[string]int64{}
+		}
+		c.Paths[cmp.Or(result.ConditionText(text(openings[i].Path[:])), noPath)]++
+	}
+	return nil
+}
+
+// noPath stands for the empty path, which no file has.
+const noPath = "(empty)"
 
 // addTimes adds the waits of threads, cut at the begin of each step, and the division of the steps' own time.
 func (t *Tracer) addTimes(s *sums) error {
@@ -126,16 +142,7 @@ func (t *Tracer) addTimes(s *sums) error {
 	}
 	for i := range spans {
 		w := &spans[i]
-		if w.state == running {
-			continue
-		}
-		t.cut(w, func(step uint32, length time.Duration) {
-			time := result.TraceTime{Blocked: length}
-			if w.state == queued {
-				time = result.TraceTime{Queued: length}
-			}
-			addTime(s.of(step, w.program), w.call, time)
-		})
+		t.cut(w, func(step uint32, length time.Duration) { addTime(s.of(step, w.program), w, length) })
 		c := s.of(t.boundaries[t.stepAt(w.begin)].step, w.program)
 		switch {
 		case w.state == blocked:
@@ -178,29 +185,42 @@ func (t *Tracer) cut(w *span, add func(step uint32, length time.Duration)) {
 	}
 }
 
-// addTime adds to the time of a system call.
-func addTime(c *result.TraceCounts, call uint32, t result.TraceTime) {
-	name := timeName(call)
-	if sum := c.Times[name].Plus(t); sum != (result.TraceTime{}) {
-		if c.Times == nil {
-			c.Times = map[string]result.TraceTime{}
+// addTime adds a part of a span.
+func addTime(c *result.TraceCounts, w *span, length time.Duration) {
+	switch w.state {
+	case running:
+		c.Running += length
+	case queued:
+		c.Queued += length
+	case blocked:
+		if c.Blocked == nil {
+			c.Blocked = map[string]time.Duration{}
 		}
-		c.Times[name] = sum
+		c.Blocked[timeName(w.call)] += length
 	}
 }
 
-// callName is the name of a system call, or its number if the table has none.
-func callName(number uint32) string {
-	if number == callCompat {
-		return "32-bit"
+// indexName is the name of the system calls with an index of the counts.
+func indexName(index uint32) string {
+	switch index {
+	case indexCompat:
+		return compatName
+	case indexUnknown:
+		return "unknown"
+	}
+	return syscalls.Name(index)
+}
+
+// compatName is the name of all system calls of 32-bit programs.
+const compatName = "32-bit"
+
+// timeName is the name of the system call of a wait.
+func timeName(number uint32) string {
+	switch number {
+	case callOutside:
+		return result.OutsideCalls
+	case callCompat:
+		return compatName
 	}
 	return syscalls.Name(number)
-}
-
-// timeName is the name of a system call in times.
-func timeName(number uint32) string {
-	if number == callOutside {
-		return result.OutsideCalls
-	}
-	return callName(number)
 }

@@ -1,5 +1,5 @@
 // Package trace counts what the processes of a target do, by BPF programs in the kernel: system calls, new processes and threads, and
-// executed programs, by step of a trial and by component. It also gives the time of the threads, running, ready and blocked, by system call, and divides
+// executed programs, by step of a trial and by component. It also gives the time of the threads, running, ready, and blocked by system call, and divides
 // the time of each step among them.
 //
 // A count that is equal in every trial needs no statistics, and noise of the machine does not change it. The tracer slows down each system
@@ -34,13 +34,19 @@ import (
 
 //go:generate go tool bpf2go -cc clang-14 -strip llvm-strip-14 -target bpfel -cflags "-O2 -Wall -Wextra -Werror" bpf kernel/trace.c
 
-// The numbers of trace.c for counts that are no system calls of the 64-bit table.
+// The numbers of trace.c for waits outside of system calls, and for calls of 32-bit programs.
 const (
 	callOutside = 0xfffffffb
-	callFault   = 0xfffffffc
 	callCompat  = 0xfffffffd
-	callThread  = 0xfffffffe
-	callFork    = 0xffffffff
+)
+
+// noStep is the number of trace.c for a thread without a step.
+const noStep = 0xffffffff
+
+// The indexes of trace.c for calls without a number of the 64-bit table.
+const (
+	indexCompat  = 510
+	indexUnknown = 511
 )
 
 // compatFlags are the flags of 32-bit programs in the kernel's thread_info. x86 has a field of its own, and the flag of RISC-V depends on the version.
@@ -48,21 +54,27 @@ var compatFlags = map[string]uint64{"arm64": 1 << 22}
 
 // Tracer counts from Start to Stop.
 type Tracer struct {
-	target  monitor.Target
-	objects bpfObjects
-	links   []link.Link
-	steps   []string
+	target   monitor.Target
+	hasPaths bool // the paths of opened files are recorded
+	objects  bpfObjects
+	links    []link.Link
+	steps    []string
 
 	timeline *result.TraceTimeline
 
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs
-	hasFaults  bool       // the kernel has the tracepoint of page faults
 }
 
 // Start loads the programs into the kernel and attaches them. The error is an *Error.
-func Start(target monitor.Target) (*Tracer, error) {
-	t := &Tracer{target: target}
+func Start(target monitor.Target) (*Tracer, error) { return begin(&Tracer{target: target}) }
+
+// StartWithPaths is Start with the paths of all opened files in the counts.
+func StartWithPaths(target monitor.Target) (*Tracer, error) {
+	return begin(&Tracer{target: target, hasPaths: true})
+}
+
+func begin(t *Tracer) (*Tracer, error) {
 	if err := t.start(); err != nil {
 		_ = t.close() // the cause is more important
 		return nil, thisMachine().explain(err)
@@ -87,8 +99,18 @@ func (t *Tracer) start() error {
 	if err != nil {
 		return err
 	}
-	if err := spec.Variables[bpfVarCompatFlag].Set(compatFlags[runtime.GOARCH]); err != nil {
-		return err
+	hasPaths := uint32(0)
+	if t.hasPaths {
+		hasPaths = 1
+	} else {
+		spec.Maps[bpfMapPaths].MaxEntries = uint32(os.Getpagesize())
+	}
+	for name, value := range map[string]any{
+		bpfVarCompatFlag: compatFlags[runtime.GOARCH], bpfVarHasPaths: hasPaths, bpfVarPrefixes: prefixes(), bpfVarWatched: watched(),
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return err
+		}
 	}
 	restore, err := raiseMemoryLock()
 	if err != nil {
@@ -99,6 +121,10 @@ func (t *Tracer) start() error {
 	if err != nil {
 		return err
 	}
+	turns := slices.Repeat([]bpfTurn{{Step: noStep}}, ebpf.MustPossibleCPU())
+	if err := t.objects.Turns.Put(uint32(0), turns); err != nil {
+		return fmt.Errorf("set the threads of the CPUs: %w", err)
+	}
 	// Touchstone's own process is program 0, and the daemons follow.
 	for i, pid := range slices.Concat([]int{os.Getpid()}, t.target.Daemons) {
 		if err := t.objects.Processes.Put(uint32(pid), uint64(i)); err != nil {
@@ -107,14 +133,9 @@ func (t *Tracer) start() error {
 	}
 	for name, program := range t.loaded() {
 		l, err := attach(name, program)
-		isFault := name == faultPoint
-		if isFault && errors.Is(err, os.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return fmt.Errorf("attach to tracepoint %s: %w", name, err)
 		}
-		t.hasFaults = t.hasFaults || isFault
 		t.links = append(t.links, l)
 	}
 	for i, pid := range t.target.Daemons {
@@ -133,15 +154,12 @@ func attach(name string, program *ebpf.Program) (link.Link, error) {
 	return link.AttachRawTracepoint(link.RawTracepointOptions{Name: name, Program: program})
 }
 
-// faultPoint is the tracepoint of page faults. Only x86 has it.
-const faultPoint = "page_fault_user"
-
 // loaded are the programs in the kernel, by the tracepoints that they are for.
 func (t *Tracer) loaded() map[string]*ebpf.Program {
 	return map[string]*ebpf.Program{
 		"sys_enter": t.objects.SysEnter, "sched_process_fork": t.objects.SchedProcessFork,
 		"sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
-		"sys_exit": t.objects.SysExit, "sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup, faultPoint: t.objects.PageFaultUser,
+		"sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup,
 	}
 }
 

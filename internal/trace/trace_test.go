@@ -79,6 +79,13 @@ func total(counts []result.TraceCounts) map[string]int64 {
 		for name, n := range c.Programs {
 			sum["program "+name] += n
 		}
+		for name, n := range c.Opens {
+			sum["open "+name] += n
+		}
+		sum["bytes read"] += c.BytesRead
+		sum["bytes written"] += c.BytesWritten
+		sum["cgroup write"] += c.CgroupWrites
+		sum["netlink message"] += c.NetlinkMessages
 	}
 	return sum
 }
@@ -126,8 +133,16 @@ func TestOneMore(t *testing.T) {
 // Invariant trace-counts.
 func TestRepeatedTraces(t *testing.T) {
 	const script = "/bin/true; mount -t tmpfs trace /mnt; ls /mnt; :"
-	if diff := cmp.Diff(traced(t, script), traced(t, script)); diff != "" {
+	counts := traced(t, script)
+	if diff := cmp.Diff(counts, traced(t, script)); diff != "" {
 		t.Errorf("two traces of one script differ:\n%s", diff)
+	}
+	opens := int64(0)
+	for directory := range relativeDirectory + 1 {
+		opens += counts["open "+directoryName(directory)]
+	}
+	if calls := counts["open"] + counts["openat"]; opens != calls {
+		t.Errorf("%d paths of %d opened files", opens, calls)
 	}
 }
 
@@ -261,7 +276,7 @@ func TestTwoTracers(t *testing.T) {
 	must.Do(t, err)
 	repeated, err := second.Stop()
 	must.Do(t, err)
-	withoutTimes := cmpopts.IgnoreFields(result.TraceCounts{}, "Times", "Wall", "Switches", "Preemptions")
+	withoutTimes := cmpopts.IgnoreFields(result.TraceCounts{}, "Running", "Queued", "Blocked", "Wall", "Switches", "Preemptions")
 	if diff := cmp.Diff(counts, repeated, withoutTimes); diff != "" || total(counts)["program true"] != 1 {
 		t.Errorf("two tracers of one command differ:\n%s\n%v", diff, counts)
 	}

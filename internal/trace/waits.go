@@ -62,7 +62,7 @@ func (t *Tracer) observeThreads(process int, program uint64) error {
 		if err != nil {
 			return err
 		}
-		thread := bpfThread{Program: program, Call: currentCall(process, task.Name()), Tgid: uint32(process), IsWaiting: 1}
+		thread := bpfThread{Program: program, Call: currentCall(process, task.Name()), Tgid: uint32(process), IsWaiting: 1, Step: noStep}
 		if err := t.objects.Threads.Update(uint32(id), &thread, ebpf.UpdateNoExist); err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 			return err
 		}
@@ -82,8 +82,11 @@ func currentCall(process int, thread string) uint32 {
 }
 
 // waits reads the waits that have ended, in the order of their ends.
-func (t *Tracer) waits() (list []bpfWait, err error) {
-	reader, err := ringbuf.NewReader(t.objects.Waits)
+func (t *Tracer) waits() ([]bpfWait, error) { return records[bpfWait](t.objects.Waits) }
+
+// records reads a buffer of the detached programs.
+func records[R any](buffer *ebpf.Map) (list []R, err error) {
+	reader, err := ringbuf.NewReader(buffer)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +101,11 @@ func (t *Tracer) waits() (list []bpfWait, err error) {
 		if err != nil {
 			return nil, err
 		}
-		var w bpfWait
-		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian, &w); err != nil {
+		var r R
+		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian, &r); err != nil {
 			return nil, err
 		}
-		list = append(list, w)
+		list = append(list, r)
 	}
 }
 

@@ -2,6 +2,7 @@
 // It measures nothing.
 //
 //	figures overhead TARGET BARE EXPORT...   Touchstone's times against a bare loop's
+//	figures traced TARGET EXPORT...          runs with traces against runs without
 //	figures rhythm EXPORT                    the times between Touchstone's creates
 //	figures cpu EXPORT...                    Touchstone's own CPU time against the runtimes'
 //	figures aa REPORT...                     verdicts where nothing differs
@@ -10,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +37,8 @@ func run(w io.Writer, args []string) error {
 	switch {
 	case len(args) >= 4 && args[0] == "overhead":
 		return overhead(w, args[1], args[2], args[3:])
+	case len(args) >= 4 && args[0] == "traced":
+		return traced(w, args[1], args[2:])
 	case len(args) == 2 && args[0] == "rhythm":
 		return rhythm(w, args[1])
 	case len(args) >= 2 && args[0] == "cpu":
@@ -44,7 +46,7 @@ func run(w io.Writer, args []string) error {
 	case len(args) >= 2 && args[0] == "aa":
 		return falseAlarms(w, args[1:])
 	}
-	return errors.New("usage: figures overhead TARGET BARE EXPORT... | cpu EXPORT... | aa REPORT... | rhythm EXPORT")
+	return errors.New("usage: figures overhead TARGET BARE EXPORT... | traced TARGET EXPORT... | cpu EXPORT... | aa REPORT... | rhythm EXPORT")
 }
 
 // trials returns the measured trials of the exports.
@@ -58,15 +60,11 @@ func trials(files []string) ([]result.Trial, error) {
 func allTrials(files []string) ([]result.Trial, error) {
 	var list []result.Trial
 	for _, name := range files {
-		text, err := os.ReadFile(name)
+		runs, err := runsOf(name)
 		if err != nil {
 			return nil, err
 		}
-		doc, err := result.Decode(bytes.NewReader(text))
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
-		for _, run := range doc.Runs {
+		for _, run := range runs {
 			for _, t := range run.Trials {
 				if t.Status != result.OK {
 					return nil, fmt.Errorf("trial %d of run %s is %s: %s", t.Seq, run.ID, t.Status, t.Reason)

@@ -96,9 +96,7 @@ func countsOf(phase string, traces []*result.Trace) []map[countKey]int64 {
 			}
 			add(Process, "", c.Processes)
 			add(Thread, "", c.Threads)
-			if c.Faults != nil {
-				add(Fault, "", *c.Faults)
-			}
+			add(Fault, "", c.Faults)
 		}
 		list[i] = counts
 	}

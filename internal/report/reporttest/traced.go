@@ -62,12 +62,12 @@ func Explained() result.Run {
 			for _, p := range trace.Phases {
 				part := func(share float64) time.Duration { return time.Duration(share * float64(p.Duration)) }
 				c := result.TraceCounts{
-					Step: p.Name, Component: "container", Calls: map[string]int64{"mount": 8}, Faults: new(int64(100 + n)),
+					Step: p.Name, Component: "container", Calls: map[string]int64{"mount": 8}, Faults: int64(100 + n),
 					Wall: map[string]time.Duration{result.WallRunning: part(0.6)},
 				}
 				if target == runc {
 					c.Component, c.Calls, c.Programs = "runtime", map[string]int64{"mount": 33, "fsync": 2}, map[string]int64{"runc": 2, "sleep": 1}
-					c.Processes, c.Threads, c.Faults = 3, 10, new(int64(1350+n))
+					c.Processes, c.Threads, c.Faults = 3, 10, int64(1350+n)
 					c.Wall = map[string]time.Duration{
 						result.WallRunning: part(0.5 + 0.01*float64(n)), "clock_nanosleep": part(0.3), result.WallQueue: part(0.05 * float64(n)), "umount2": part(0.01), "mount": part(0.02),
 					}

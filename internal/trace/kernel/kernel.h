@@ -14,6 +14,7 @@ typedef unsigned long __u64;
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct inode {
@@ -23,6 +24,28 @@ struct inode {
 
 struct file {
 	struct inode *f_inode;
+	void *private_data;
+};
+
+struct fdtable {
+	__u32 max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
 };
 
 struct mm_struct {
@@ -51,6 +74,11 @@ struct thread_info___x86 {
 	__u32 status;
 };
 
+struct task_io_accounting {
+	__u64 rchar;
+	__u64 wchar;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	__u32 __state;
@@ -61,6 +89,10 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct mm_struct *mm;
 	struct signal_struct *signal;
+	struct files_struct *files;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	struct task_io_accounting ioac;
 };
 
 // task_struct___before_5_14 has the field that __state replaced.
@@ -68,10 +100,41 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+// The registers of user code. The loader ignores the ends of the names.
+struct pt_regs___x86 {
+	unsigned long ax;
+	unsigned long di;
+	unsigned long si;
+	unsigned long orig_ax;
+};
+
+struct pt_regs___arm64 {
+	__u64 regs[31];
+	__s32 syscallno;
+};
+
+struct pt_regs___riscv {
+	unsigned long a1;
+	unsigned long a7;
+	unsigned long orig_a0;
+	unsigned long cause;
+};
+
 #pragma clang attribute pop
 
 enum {
+	ENOSYS = 38,
+	RISCV_SYSCALL = 8, // EXC_SYSCALL
+	CGROUP_MAGIC = 0x27e0eb,
+	CGROUP2_MAGIC = 0x63677270,
+	SOCKET_MAGIC = 0x534f434b,
+	AF_NETLINK = 16,
+};
+
+enum {
 	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
@@ -88,6 +151,8 @@ static __u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, __u32 size, const void *src) = (void *)114;
 static long (*bpf_ringbuf_output)(void *map, const void *data, __u64 size, __u64 flags) = (void *)130;
+static void *(*bpf_ringbuf_reserve)(void *map, __u64 size, __u64 flags) = (void *)131;
+static void (*bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 
 #define SEC(name) __attribute__((section(name), used))
 

@@ -166,8 +166,8 @@ func newSwapper(a, b []float64) *swapper {
 	return s
 }
 
-// tabulate fills the tables. among are the differences of the ranks of both values of a block among all values of both sides.
-func (s *swapper) tabulate(among []float64, positions [][2]int) {
+// tabulate fills the tables. gaps are the differences of the ranks of both values of a block among all values of both sides.
+func (s *swapper) tabulate(gaps []float64, positions [][2]int) {
 	n, words := len(s.ranks), len(s.second)
 	groups := (n + groupBlocks - 1) / groupBlocks
 	s.table, s.flips = make([]groupSwap, groups*groupSwaps), make([]uint64, groups*groupSwaps*words)
@@ -176,11 +176,11 @@ func (s *swapper) tabulate(among []float64, positions [][2]int) {
 		for i := first; i < min(first+groupBlocks, n); i++ {
 			if row>>(i-first)&1 == 0 {
 				s.table[row].ranks += s.ranks[i]
-				s.table[row].among += among[i]
+				s.table[row].among += gaps[i]
 				continue
 			}
 			s.table[row].ranks -= s.ranks[i]
-			s.table[row].among -= among[i]
+			s.table[row].among -= gaps[i]
 			for _, position := range positions[i] {
 				s.flips[row*words+position/64] |= 1 << (position % 64)
 			}

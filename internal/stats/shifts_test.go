@@ -37,8 +37,8 @@ func TestLowestMeans(t *testing.T) {
 		if got, want := lowest.at(k), walshAverages(values).at(k); got != want {
 			t.Fatalf("the mean at index %d of the lowest is %v, want %v", k, got, want)
 		}
-		if most := len(values) * (len(values) + 1) / 4; k < most/3 && len(lowest.listed) > most {
-			t.Fatalf("%d means are listed for index %d, want at most %d", len(lowest.listed), k, most)
+		if limit := len(values) * (len(values) + 1) / 4; k < limit/3 && len(lowest.listed) > limit {
+			t.Fatalf("%d means are listed for index %d, want at most %d", len(lowest.listed), k, limit)
 		}
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/setup"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // setupFlags are the flags of touchstone setup.
@@ -221,7 +221,7 @@ func (a *App) showItems(items []setup.Item, isNamed bool) (missing []setup.Item,
 			fmt.Fprintf(w, "%s (%s), to %s\n", i.Title(), i.Licence, i.Destination)
 			effort := ""
 			if i.Minutes > 0 {
-				effort = fmt.Sprintf(", about %s on two CPUs", quantity.Counted(i.Minutes, "minute"))
+				effort = fmt.Sprintf(", about %s on two CPUs", wording.Counted(i.Minutes, "minute"))
 			}
 			printWrapped(w, width, hanging, fmt.Sprintf("%s of %s, %s%s", i.Origin.Kind, i.Origin.Source, megabytes(i.Size), effort))
 			fmt.Fprintln(w, hanging+i.Origin.Digest)

@@ -23,10 +23,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Turn is the announcement of a run to the other processes of this machine.
@@ -304,7 +305,7 @@ func List(runs []Other) string {
 	for _, o := range runs {
 		texts = append(texts, o.String())
 	}
-	return strings.Join(texts, " and ")
+	return wording.Listed(texts)
 }
 
 // UnderWay states that the runs are under way.

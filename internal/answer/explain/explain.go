@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/explain"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // mostCounts is the number of counts in a table. JSON and CSV have all.
@@ -80,7 +81,7 @@ func summary(e *explain.Explanation, p *explain.Phase) string {
 		return text + ". No part of its time is a cause."
 	}
 	if rest > 0 {
-		causes = append(causes, fmt.Sprintf("%s in %s", signed(sum), quantity.Counted(rest, "smaller part")))
+		causes = append(causes, fmt.Sprintf("%s in %s", signed(sum), wording.Counted(rest, "smaller part")))
 	}
 	return fmt.Sprintf("%s. Of %s: %s; %s unexplained.", text, signed(p.Difference.Median), strings.Join(causes, "; "), signed(p.Unexplained()))
 }
@@ -173,7 +174,7 @@ func counts(e *explain.Explanation, p *explain.Phase) []document.Block {
 	var note []document.Block
 	if rest := len(list) - mostCounts; rest > 0 {
 		list = list[:mostCounts]
-		note = append(note, document.Text{Text: fmt.Sprintf("%s more: -o json", quantity.Counted(rest, "count")), Tone: document.Faint})
+		note = append(note, document.Text{Text: fmt.Sprintf("%s more: -o json", wording.Counted(rest, "count")), Tone: document.Faint})
 	}
 	for i := range list {
 		c := &list[i]

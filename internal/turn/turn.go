@@ -82,6 +82,24 @@ func Take(ctx context.Context, id string) (*Turn, []Other, error) {
 	return machine.take(ctx, id, false)
 }
 
+// Await is Take after the end of all other runs. report receives them before each wait.
+func Await(ctx context.Context, id string, report func(runs []Other)) (*Turn, error) {
+	return machine.await(ctx, id, report)
+}
+
+func (n names) await(ctx context.Context, id string, report func(runs []Other)) (*Turn, error) {
+	for {
+		t, runs, err := n.take(ctx, id, false)
+		if t != nil || err != nil {
+			return t, err
+		}
+		report(runs)
+		if err := runs[0].Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // Join announces a run also if others are under way. It returns them. Their Joined returns this run.
 func Join(ctx context.Context, id string) (*Turn, []Other, error) { return machine.take(ctx, id, true) }
 

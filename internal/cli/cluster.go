@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/plan"
+	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
@@ -300,7 +301,7 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 	case conflict != "":
 		f.Caveats = append(f.Caveats, conflict)
 	}
-	db, err := openResults(ctx, opts.dir)
+	db, err := openResults(ctx, opts.dir, store.OpenMany)
 	if err != nil {
 		return err
 	}
@@ -445,7 +446,7 @@ results and cleans up. Nodes that wait for their turn are measured too.`,
 			if err != nil {
 				return err
 			}
-			db, err := openResults(cmd.Context(), opts.dir)
+			db, err := openResults(cmd.Context(), opts.dir, store.OpenMany)
 			if err != nil {
 				return err
 			}

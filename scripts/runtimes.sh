@@ -28,8 +28,8 @@ case ${1:-} in
 esac
 path=
 for name; do
-	# Parts that are installed cost no second trial.
-	[ -n "$cached" ] || "$touchstone" setup --yes --source build "${arch[@]}" "$name" >&2
+	# Parts that are installed cost no second trial. Steps of the tests have runs meanwhile, and judge no time of them.
+	[ -n "$cached" ] || "$touchstone" setup --yes --allow-concurrent --source build "${arch[@]}" "$name" >&2
 	dir=$("$touchstone" setup --path "${arch[@]}" "$name" 2>/dev/null) || continue
 	path=$path${path:+:}$dir
 done

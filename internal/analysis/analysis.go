@@ -82,6 +82,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Options are the choices of the caller.
@@ -380,7 +381,7 @@ func (o *Outcome) LostText() string {
 	if o.Lost == 1 {
 		are = "is"
 	}
-	return fmt.Sprintf("%d of %s %s lost (%s)", o.Lost, quantity.Counted(o.OK+o.Lost, "block"), are, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d of %s %s lost (%s)", o.Lost, wording.Counted(o.OK+o.Lost, "block"), are, strings.Join(parts, ", "))
 }
 
 // worst is the worst end of a trial, empty if all were ok.

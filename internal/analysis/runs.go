@@ -8,8 +8,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/lists"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Machine is a machine with its runs.
@@ -148,9 +148,9 @@ func (c *Covered) String() string {
 	if c.Reason != "" {
 		return c.Reason
 	}
-	out := fmt.Sprintf("%s, %s", quantity.Counted(len(c.Targets), "target"), quantity.Counted(c.Blocks, "block"))
+	out := fmt.Sprintf("%s, %s", wording.Counted(len(c.Targets), "target"), wording.Counted(c.Blocks, "block"))
 	if len(c.Lacking) > 0 {
-		out += "; not " + quantity.Shortlist(c.Lacking, "targets")
+		out += "; not " + wording.Shortlist(c.Lacking, "targets")
 	}
 	return out
 }

@@ -56,7 +56,7 @@ Values of environment variables in the plans are left out.`,
 			if err != nil {
 				return err
 			}
-			db, err := openResults(cmd.Context(), dir)
+			db, err := openResults(cmd.Context(), dir, store.Open)
 			if err != nil {
 				return err
 			}

@@ -16,7 +16,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // clusterOptions are the flags of all verbs about a cluster.
@@ -300,14 +301,14 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 	case conflict != "":
 		f.Caveats = append(f.Caveats, conflict)
 	}
-	db, err := openResults(ctx, opts.dir)
+	db, err := openResults(ctx, opts.dir, store.OpenMany)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	c := a.coordinator(client, db, f)
 	defer a.onAbandon(func() error { return a.abandonFleet(f, opts.clusterOptions) })()
-	a.line(fmt.Sprintf("cluster run %s: %s, namespace %s", f.ID, quantity.Counted(len(f.Nodes), "node"), f.Namespace))
+	a.line(fmt.Sprintf("cluster run %s: %s, namespace %s", f.ID, wording.Counted(len(f.Nodes), "node"), f.Namespace))
 	hasObjects, err := f.Create(ctx, client, func(err error) { c.Observer.Note("", err.Error()) })
 	if err != nil {
 		f.Nodes = nil // without agents they are clean
@@ -445,7 +446,7 @@ results and cleans up. Nodes that wait for their turn are measured too.`,
 			if err != nil {
 				return err
 			}
-			db, err := openResults(cmd.Context(), opts.dir)
+			db, err := openResults(cmd.Context(), opts.dir, store.OpenMany)
 			if err != nil {
 				return err
 			}
@@ -483,7 +484,7 @@ touchstone cluster collect, then collects the results and cleans up.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.env.Stdout, "cluster run %s ends on %s, after the trial under way\n", f.ID, quantity.Counted(count, "node"))
+			fmt.Fprintf(a.env.Stdout, "cluster run %s ends on %s, after the trial under way\n", f.ID, wording.Counted(count, "node"))
 			return nil
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/cluster"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // fleetProgress shows the progress of the nodes of a cluster run. On a terminal it redraws one line about all nodes. Elsewhere it prints a line for each
@@ -48,7 +49,7 @@ func (p *fleetProgress) Changed(node string, s cluster.State) {
 func detail(s cluster.State) string {
 	switch s.Phase {
 	case cluster.Complete:
-		return fmt.Sprintf(", %d trials", s.Done)
+		return ", " + wording.Counted(s.Done, "trial")
 	case cluster.Measuring, cluster.Waiting:
 		return ""
 	default:

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // conductFleet executes a cluster run whose objects exist, shows the results and cleans up.
@@ -94,7 +95,7 @@ func (a *App) concludeFleet(ctx context.Context, f cluster.Fleet, outcomes []clu
 	case len(ids) == 0:
 		return &exitError{code: ExitNoTarget}
 	case failures > 0:
-		fmt.Fprintf(a.env.Stderr, "%d trials failed or timed out; the report lists them with the reasons\n", failures)
+		fmt.Fprintf(a.env.Stderr, "%s failed or timed out; the report lists them with the reasons\n", wording.Counted(failures, "trial"))
 		return &exitError{code: ExitTrials}
 	case len(missing) > 0:
 		return &exitError{code: ExitNoTarget}

@@ -11,11 +11,11 @@ import (
 	answer "github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/lists"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // sitePage is the page of the fleet in a folder of pages.
@@ -105,7 +105,7 @@ func (a *App) writeSite(ctx context.Context, opts reportOptions, o analysis.Opti
 	write := func(name string, do func(w io.Writer) error) error {
 		return replaceFile(filepath.Join(opts.site, name), func(w io.Writer) error { return do(clean(w)) })
 	}
-	end := a.slow(fmt.Sprintf("writing the pages of %s", quantity.Counted(len(ids), "node")))
+	end := a.slow(fmt.Sprintf("writing the pages of %s", wording.Counted(len(ids), "node")))
 	err := a.eachRun(ctx, opts, ids, func(run *result.Run) error {
 		r := report.New([]result.Run{*run}, o)
 		return write(nodePage(run.ID), func(w io.Writer) error {
@@ -120,6 +120,6 @@ func (a *App) writeSite(ctx context.Context, opts reportOptions, o analysis.Opti
 	if err := write(sitePage, func(w io.Writer) error { return a.writeDocument(w, formatHTML, page, answer.Document(r, nodePage)) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.env.Stderr, "page %s, with the pages of %s beside it\n", page, quantity.Counted(len(ids), "node"))
+	fmt.Fprintf(a.env.Stderr, "page %s, with the pages of %s beside it\n", page, wording.Counted(len(ids), "node"))
 	return nil
 }

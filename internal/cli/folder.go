@@ -12,13 +12,13 @@ import (
 )
 
 // openResults opens the results file of a folder for writing, before any measurement. It makes both if they are missing. After an error
-// neither remains that was not there before.
-func openResults(ctx context.Context, dir string) (*store.Store, error) {
+// neither remains that was not there before. open is store.Open, or store.OpenMany for many runs at the same time.
+func openResults(ctx context.Context, dir string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
 	undo, err := writable(dir)
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, filepath.Join(dir, databaseName))
+	db, err := open(ctx, filepath.Join(dir, databaseName))
 	if err != nil {
 		undo()
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/benchfile"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/textfile"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
 )
@@ -321,7 +322,7 @@ func translate(f io.ReadSeeker, file string, want []textfile.Kind) (read func(re
 
 // addRuns adds the runs of a document to the results of a folder, and reports which of them are new. It creates the folder if necessary.
 func addRuns(ctx context.Context, dir string, read func(result.Visitor) error) (additions []bool, err error) {
-	db, err := openResults(ctx, dir)
+	db, err := openResults(ctx, dir, store.Open)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
@@ -71,6 +72,17 @@ func TestRealRunBesideAnother(t *testing.T) {
 	interrupted.awaitLine(id)
 	interrupted.signal(syscall.SIGINT)
 	interrupted.ends(130)
+
+	// An installation waits too. Its part is damaged, so an attempt without a wait fails.
+	source := t.TempDir()
+	part := filepath.Join(source, "runc", "1.5.2")
+	must.Do(t, os.MkdirAll(filepath.Join(part, "bin"), 0o755), os.WriteFile(filepath.Join(part, "bin/runc"), nil, 0o755),
+		os.WriteFile(filepath.Join(part, parts.Record), []byte(`{"name": "runc", "version": "1.5.2", "programs": [{"name": "runc", "sha256": "0"}]}`), 0o644))
+	setup := []string{"setup", "--yes", "--allow-concurrent=false", "--from", source, "runc"}
+	installer := startCommand(t, t.TempDir(), append([]string{"env", parts.Variable + "=" + t.TempDir(), "touchstone"}, setup...)...)
+	installer.awaitLine("waiting for the end of")
+	installer.signal(syscall.SIGINT)
+	installer.ends(130)
 
 	waitingDir := t.TempDir()
 	waiter := start(t, waitingDir, append(slices.Clone(arguments), "--wait")...)

@@ -95,3 +95,30 @@ func TestRealCountsEqual(t *testing.T) {
 		}
 	}
 }
+
+// TestRealCountsOfVersions compares the versions of Debian 12 with the pinned ones, whose additional calls are known from their sources: crun mounts more when it
+// creates a container, and runc uses the newer calls for mounts. Each gate finds them.
+func TestRealCountsOfVersions(t *testing.T) {
+	cells.Need(t, "cli/counts")
+	needRoot(t, "crun", "runc")
+	needTracer(t)
+	for _, tt := range []struct{ name, old, latest, gate, line string }{
+		{"crun", "1.8.1", "1.21", "counts:mount>0", ` create +runtime +mount +[0-9]+ +[0-9]+`},
+		{"runc", "1.1.5", "1.5.2", "counts:fsopen>0", ` create +runtime +fsopen +0 +[1-9]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			latest, err := exec.LookPath(tt.name)
+			must.Do(t, err)
+			packaged := filepath.Join("/usr/bin", tt.name)
+			for binary, version := range map[string]string{packaged: tt.old, latest: tt.latest} {
+				output, err := exec.CommandContext(t.Context(), binary, "--version").Output()
+				if want := tt.name + " version " + version; err != nil || !strings.HasPrefix(string(output), want) {
+					record.Skip(t, fmt.Sprintf("%s is not %s (%v): install the package %s of Debian 12, and run scripts/runtimes.sh %s", binary, want, err, tt.name, tt.name))
+				}
+			}
+			p := start(t, t.TempDir(), "ab", "--a", "oci/"+tt.name+"="+packaged, "--b", "oci/"+tt.name+"="+latest, "--first", "counts", "--fail-on", tt.gate)
+			p.ends(4)
+			p.says(tt.line, `^B is worse than a gate by counts allows\.$`)
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/experiment"
+	"github.com/touchstone-bench/touchstone/internal/store"
 )
 
 // recorder executes the plans of a verb on this machine, shows their progress, and records them in the output folder. It is the
@@ -43,7 +44,7 @@ func (r *recorder) Execute(ctx context.Context, request experiment.Request) (run
 		return run, err
 	}
 	defer func() { err = errors.Join(trace.Close(), err) }()
-	db, err := openResults(ctx, r.opts.dir)
+	db, err := openResults(ctx, r.opts.dir, store.Open)
 	if err != nil {
 		return run, err
 	}

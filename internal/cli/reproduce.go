@@ -16,13 +16,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/experiment"
 	"github.com/touchstone-bench/touchstone/internal/paper"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
 	"github.com/touchstone-bench/touchstone/internal/trust"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 type reproduceOptions struct {
@@ -170,7 +170,7 @@ func (a *App) concludeStudy(s *experiment.Study) error {
 		fmt.Fprintln(a.env.Stderr, "no target of the study is available: see touchstone targets")
 		return &exitError{code: ExitNoTarget}
 	case s.Failed > 0:
-		fmt.Fprintf(a.env.Stderr, "%s failed or timed out; the reports of the runs list them with the reasons\n", quantity.Counted(s.Failed, "trial"))
+		fmt.Fprintf(a.env.Stderr, "%s failed or timed out; the reports of the runs list them with the reasons\n", wording.Counted(s.Failed, "trial"))
 		return &exitError{code: ExitTrials}
 	}
 	return nil

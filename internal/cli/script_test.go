@@ -45,7 +45,7 @@ func concurrent(args []string) []string {
 	if len(args) > 1 && args[0] == "counts" {
 		return slices.Insert(slices.Clone(args), 2, "--allow-concurrent")
 	}
-	if len(args) > 0 && slices.Contains([]string{"ab", "benchmark", "reproduce", "selfcheck"}, args[0]) && !slices.Contains(args, "--wait") {
+	if len(args) > 0 && slices.Contains([]string{"ab", "benchmark", "reproduce", "selfcheck", "setup"}, args[0]) && !slices.Contains(args, "--wait") {
 		return slices.Insert(slices.Clone(args), 1, "--allow-concurrent")
 	}
 	return args

@@ -20,16 +20,17 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/parts"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/setup"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/turn"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // setupFlags are the flags of touchstone setup.
 type setupFlags struct {
-	yes, dry, list, path, remove, all bool
-	source, from, arch                string
-	format                            format
+	yes, dry, list, path, remove, all, beside bool
+	source, from, arch                        string
+	format                                    format
 }
 
 func (a *App) setupCommand() *cobra.Command {
@@ -46,6 +47,9 @@ has it: a package of the distribution (APT), a release of the project, and a bui
 restricts the sources to one of them. NAME@VERSION installs exactly this version.
 All parts are shown before: version, licence, source, size, digest and destination. Before a part is
 installed, one container must run with it.
+
+An installation disturbs measurements. It waits for the end of a run on this machine, and a run that begins
+meanwhile fails or waits, as beside another run.
 
 The store is /var/lib/touchstone/runtimes, or touchstone/runtimes below the user's data directory without root;
 TOUCHSTONE_RUNTIMES names another directory. Only touchstone uses it: PATH, /usr and the configurations of
@@ -65,6 +69,7 @@ copy=system, as in oci/runsc@copy=system.`,
 	f.StringVar(&o.source, "source", "", "use only sources of this `KIND`: "+strings.Join(kindNames(), ", ")+"; the system's copy does not count")
 	f.StringVar(&o.from, "from", "", flagText("take files from `DIR`, without a network: releases and sources with the names of their URLs, or a store of another machine"))
 	f.StringVar(&o.arch, "arch", runtime.GOARCH, flagText("install programs for another `ARCHITECTURE`, without a trial, into a part of the store that only --path names: "+strings.Join(setup.Architectures(), ", ")))
+	f.BoolVar(&o.beside, "allow-concurrent", false, "install also during a run, which disturbs it")
 	f.BoolVar(&o.list, "list", false, "list the parts: installed ones, and those that can be installed")
 	f.BoolVar(&o.path, "path", false, "print the directories of installed parts, all or the named ones, joined as in PATH")
 	f.BoolVar(&o.remove, "remove", false, "remove the named parts: NAME with all versions, or NAME@VERSION")
@@ -191,6 +196,17 @@ func (a *App) install(ctx context.Context, s *setup.Setup, names []string, o set
 	if err := a.confirm(ctx, o.yes || !hasNew); err != nil { // to choose an installed version needs no question
 		return err
 	}
+	if hasNew && !o.beside {
+		mine, err := turn.Await(ctx, a.env.RunID(), func(runs []turn.Other) { steps.begin("waiting for the end of " + turn.List(runs)) })
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("%w; --allow-concurrent installs nevertheless", err)
+		}
+		defer mine.End()
+		steps.end()
+	}
 	for _, item := range missing {
 		if err := s.Install(ctx, []setup.Item{item}); err != nil {
 			return err
@@ -221,7 +237,7 @@ func (a *App) showItems(items []setup.Item, isNamed bool) (missing []setup.Item,
 			fmt.Fprintf(w, "%s (%s), to %s\n", i.Title(), i.Licence, i.Destination)
 			effort := ""
 			if i.Minutes > 0 {
-				effort = fmt.Sprintf(", about %s on two CPUs", quantity.Counted(i.Minutes, "minute"))
+				effort = fmt.Sprintf(", about %s on two CPUs", wording.Counted(i.Minutes, "minute"))
 			}
 			printWrapped(w, width, hanging, fmt.Sprintf("%s of %s, %s%s", i.Origin.Kind, i.Origin.Source, megabytes(i.Size), effort))
 			fmt.Fprintln(w, hanging+i.Origin.Digest)

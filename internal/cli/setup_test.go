@@ -41,7 +41,7 @@ func TestSetupAsks(t *testing.T) {
 			stdin = question{interrupt}
 		}
 		app := cli.New(cli.Environment{Stdout: io.Discard, Stderr: &stderr, Stdin: stdin, RunID: func() string { return "20260101-000000-abcd" }})
-		code := app.Run(ctx, []string{"setup", "--from", source, "runc"})
+		code := app.Run(ctx, []string{"setup", "--allow-concurrent", "--from", source, "runc"})
 		if text := stderr.String(); code != want.code || !strings.Contains(text, "Install? [y/N] ") || !strings.Contains(text, want.error) {
 			t.Errorf("the answer %q: exit code %d, %s", answer, code, text)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/execution"
 	"github.com/touchstone-bench/touchstone/internal/host"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/trace"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // tryLimit bounds the attempt to open one target, the start of its daemon included. Engines have shorter limits with
@@ -240,7 +240,7 @@ func (a *App) printTargets(rows []targetRow, warnings []string) error {
 	}
 	_, err := os.Stat("/usr/bin/apt-get")
 	if command, count := repair(rows, err == nil); count > 0 {
-		fmt.Fprintf(w, "\nThis repairs most (%s): %s\n", quantity.Counted(count, "target"), command)
+		fmt.Fprintf(w, "\nThis repairs most (%s): %s\n", wording.Counted(count, "target"), command)
 	}
 	return nil
 }

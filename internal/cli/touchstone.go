@@ -13,11 +13,11 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
 	"github.com/touchstone-bench/touchstone/internal/plan"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/touchstone"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // checkOutput refuses an existing file for the results in TouchStone's form that is in another form, before anything is measured.
@@ -110,6 +110,6 @@ func (a *App) writeIndex(ctx context.Context, dir, page string, ids []string) er
 	if err := a.writeReport(reportOptions{format: formatHTML, file: page}, report.New(runs, analysis.Options{Release: true})); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.env.Stderr, "%s has the results of %s\n", page, quantity.Counted(len(runs), "run"))
+	fmt.Fprintf(a.env.Stderr, "%s has the results of %s\n", page, wording.Counted(len(runs), "run"))
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Limits of a collector.
@@ -318,7 +319,7 @@ func (n *collector) lose(ctx context.Context) (done bool, err error) {
 	if n.losses++; n.losses > maxLosses {
 		return true, n.giveUp(ctx, fmt.Sprintf("its agent was lost %d times, last: %s", n.losses, n.loss))
 	}
-	n.Observer.Note(n.node.Name, fmt.Sprintf("its agent was lost (%s); another one goes on after %d trials", cmp.Or(n.loss, "its pod is gone"), len(n.recorded)))
+	n.Observer.Note(n.node.Name, fmt.Sprintf("its agent was lost (%s); another one goes on after %s", cmp.Or(n.loss, "its pod is gone"), wording.Counted(len(n.recorded), "trial")))
 	n.hasPod, n.loss = false, ""
 	return false, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/kube"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Selection chooses nodes. The zero value chooses all.
@@ -100,7 +101,7 @@ func facts(n *corev1.Node) result.Node {
 		}
 	}
 	const gib = 1 << 30
-	node.Kind = fmt.Sprintf("%s, %d CPUs, %d GiB", info.Architecture, n.Status.Capacity.Cpu().Value(), (n.Status.Capacity.Memory().Value()+gib/2)/gib)
+	node.Kind = fmt.Sprintf("%s, %s, %d GiB", info.Architecture, wording.Counted(int(n.Status.Capacity.Cpu().Value()), "CPU"), (n.Status.Capacity.Memory().Value()+gib/2)/gib)
 	return node
 }
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/bench/catalogue"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Kind is one of the matrices of docs/benchmarks/matrix.md. The matrices have different targets, because the programs take long.
@@ -92,7 +92,7 @@ func (m Matrix) Update(newer Matrix) (Matrix, error) {
 // MatrixOf returns the matrix of the benchmarks of a run that belong to the suites of a kind.
 func MatrixOf(run result.Run, kind Kind) (Matrix, error) {
 	m := Matrix{
-		Machine: fmt.Sprintf("%s, %d CPUs, Linux %s, cgroup %s", run.Host.CPU, run.Host.CPUs, firstWord(run.Host.Kernel), run.Host.Cgroup),
+		Machine: fmt.Sprintf("%s, %s, Linux %s, cgroup %s", run.Host.CPU, wording.Counted(run.Host.CPUs, "CPU"), firstWord(run.Host.Kernel), run.Host.Cgroup),
 		Tool:    run.Tool.Version,
 		Date:    run.Started.UTC().Format("2006-01-02"),
 	}
@@ -254,7 +254,7 @@ func (m Matrix) table(kind Kind) string {
 		if len(names) > 1 {
 			verb = "were"
 		}
-		fmt.Fprintf(&w, "%s %s seen %s.\n\n", quantity.Listed(names), verb, run)
+		fmt.Fprintf(&w, "%s %s seen %s.\n\n", wording.Listed(names), verb, run)
 	}
 	return w.String()
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // hostNoise is the real host's noise.
@@ -56,7 +57,7 @@ type pageCache struct {
 func (c *pageCache) caveats() []string {
 	var notes []string
 	if n := c.drops.Load(); n > 0 {
-		notes = append(notes, fmt.Sprintf("the page cache of the whole machine was dropped %d times, each right before a cold read", n))
+		notes = append(notes, fmt.Sprintf("the page cache of the whole machine was dropped %s, each right before a cold read", wording.Counted(int(n), "time")))
 	}
 	if c.refused != "" {
 		notes = append(notes, "the page cache was not dropped, although the plan allows it: "+c.refused)

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/runner"
 	"github.com/touchstone-bench/touchstone/internal/runner/decision"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // rule is the plan's rule that ends single cells, fixed before the run; nil for none.
@@ -56,7 +57,7 @@ func (e *Execution) useRule(ctx context.Context, run result.Run, config *runner.
 		if slices.Contains(stops, stop) {
 			return nil
 		}
-		e.report(Ended, fmt.Sprintf("%s on %s ended after %d blocks: %s", strings.TrimSpace(stop.Benchmark+" "+stop.Params), stop.Target, stop.Blocks, stop.Reason))
+		e.report(Ended, fmt.Sprintf("%s on %s ended after %s: %s", strings.TrimSpace(stop.Benchmark+" "+stop.Params), stop.Target, wording.Counted(stop.Blocks, "block"), stop.Reason))
 		return e.Store.Stopping(context.WithoutCancel(ctx), e.RunID, rule)
 	}
 }
@@ -80,8 +81,8 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[reason], reason))
 		}
 	}
-	return []string{fmt.Sprintf("%d cells ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; each p-value is for all looks of the rule together",
-		len(rule.Stopped), maximum, strings.Join(parts, ", "))}
+	return []string{fmt.Sprintf("%s ended before %d blocks by the rule of the plan (%s), so numbers of blocks differ; each p-value is for all looks of the rule together",
+		wording.Counted(len(rule.Stopped), "cell"), maximum, strings.Join(parts, ", "))}
 }
 
 // estimate spells the time that a run takes.

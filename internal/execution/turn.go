@@ -36,27 +36,28 @@ func (e *Execution) takeTurn(ctx context.Context) error {
 	if e.Concurrency == Allow {
 		return e.joinOthers(ctx)
 	}
-	for {
-		mine, rivals, err := turn.Take(ctx, e.hostID())
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("%w; --allow-concurrent starts the run nevertheless", err)
-		}
-		if mine != nil {
-			e.turn.Turn = mine
-			return nil
-		}
-		if e.Concurrency == Refuse {
-			return fmt.Errorf("%s, and two runs would measure each other: "+
-				"--wait waits for the end; --allow-concurrent starts nevertheless, and both reports mention it", turn.UnderWay(rivals))
-		}
-		e.report(Step, "waiting for the end of "+turn.List(rivals))
-		if err := rivals[0].Wait(ctx); err != nil {
-			return err
-		}
+	var mine *turn.Turn
+	var rivals []turn.Other
+	var err error
+	if e.Concurrency == Refuse {
+		mine, rivals, err = turn.Take(ctx, e.hostID())
+	} else {
+		mine, err = turn.Await(ctx, e.hostID(), func(runs []turn.Other) { e.report(Step, "waiting for the end of "+turn.List(runs)) })
 	}
+	switch {
+	case ctx.Err() != nil:
+		if mine != nil {
+			mine.End()
+		}
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("%w; --allow-concurrent starts the run nevertheless", err)
+	case mine == nil:
+		return fmt.Errorf("%s, and two runs would measure each other: "+
+			"--wait waits for the end; --allow-concurrent starts nevertheless, and both reports mention it", turn.UnderWay(rivals))
+	}
+	e.turn.Turn = mine
+	return nil
 }
 
 // joinOthers announces the run beside others.

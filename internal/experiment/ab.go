@@ -19,6 +19,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // The runs of a comparison. Further runs show more of the variation between runs, but each run costs its set-up. So a run takes about
@@ -172,7 +173,7 @@ func (c *AB) Run(ctx context.Context) error {
 	}
 	c.Design.Runs, c.Design.Blocks, c.Design.MostBlocks = runs, blocks, plan.MaxBlocks
 	c.Comparison = ab.New(c.Design)
-	c.Line(fmt.Sprintf("up to %d runs of %s, each about %v", runs, quantity.Counted(blocks, "block"), quantity.RoundedTime(pace.time(1, blocks))))
+	c.Line(fmt.Sprintf("up to %d runs of %s, each about %v", runs, wording.Counted(blocks, "block"), quantity.RoundedTime(pace.time(1, blocks))))
 	return c.follow(ctx, rule{
 		next: func(context.Context) (Request, bool, error) {
 			return c.request(blocks), !c.Comparison.Over(), nil
@@ -279,7 +280,7 @@ func (p pace) schedule(left time.Duration, runs, blocks int) (int, int, error) {
 	}
 	if runs < ab.LeastRuns || blocks < 1 {
 		return 0, 0, fmt.Errorf("after the calibration %v are left, and %d runs of %s take %v (set-up %v, block %v)",
-			left.Round(time.Millisecond), max(runs, ab.LeastRuns), quantity.Counted(max(blocks, 1), "block"), p.time(max(runs, ab.LeastRuns), max(blocks, 1)).Round(time.Millisecond),
+			left.Round(time.Millisecond), max(runs, ab.LeastRuns), wording.Counted(max(blocks, 1), "block"), p.time(max(runs, ab.LeastRuns), max(blocks, 1)).Round(time.Millisecond),
 			p.setUp.Round(time.Millisecond), p.block.Round(time.Millisecond))
 	}
 	return runs, blocks, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Study repeats the plans of a study, and compares their runs with its claims. A plan with a complete record is not executed again, and an incomplete
@@ -174,7 +175,7 @@ func (s *Study) add(run result.Run, isImport bool) error {
 
 // Compare compares the runs with the study.
 func (s *Study) Compare() *reproduce.Reproduction {
-	return reproduce.New(s.Paper, s.Runs, reproduce.Options{Work: s.work, Table: s.Table, Quick: s.Quick, Elsewhere: strings.Join(s.machines, " and ")})
+	return reproduce.New(s.Paper, s.Runs, reproduce.Options{Work: s.work, Table: s.Table, Quick: s.Quick, Elsewhere: wording.Listed(s.machines)})
 }
 
 // Newest returns the newest run of a plan in a store, nil without one. A run of the same name with another plan does not count.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/finding"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/rows"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Format is a form of runs for another program.
@@ -138,7 +138,7 @@ func (s *Source) noteLosses() {
 			}
 			isNoted := slices.ContainsFunc(s.notes, func(n string) bool { return strings.Contains(n, rows.OneLine(title(c))+":") })
 			if ok < total && (ok > 0 || !isNoted) {
-				s.note("no value: %d of %s of %s", total-ok, quantity.Counted(total, "trial"), title(c))
+				s.note("no value: %d of %s of %s", total-ok, wording.Counted(total, "trial"), title(c))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Host lists the facts of the machine of a run, of the program that made it, and of its images. An unknown fact has no
@@ -129,7 +130,7 @@ func SelfcheckText(c *result.Selfcheck) string {
 	}
 	var limits []string
 	for _, l := range c.Limits {
-		limits = append(limits, fmt.Sprintf("from %s of the median on in %s", quantity.Percent(l.Difference), quantity.Counted(l.Minutes, "minute")))
+		limits = append(limits, fmt.Sprintf("from %s of the median on in %s", quantity.Percent(l.Difference), wording.Counted(l.Minutes, "minute")))
 	}
 	if limits == nil {
 		return ""
@@ -157,7 +158,7 @@ func ksm(run int64, sharing *int64) string {
 	case run != 1:
 		return "off"
 	case sharing != nil:
-		return fmt.Sprintf("on, %d pages merged", *sharing)
+		return fmt.Sprintf("on, %s merged", wording.Counted(int(*sharing), "page"))
 	}
 	return "on"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Answer answers a question that people bring to a run: the cheapest runtime, the addition of an engine, the price of a safer target, and the limits of the
@@ -205,7 +206,7 @@ func listed(names []string, limit int) string {
 	if rest := len(names) - limit; rest > 1 {
 		names = append(slices.Clone(names[:limit]), fmt.Sprintf("%d more", rest))
 	}
-	return quantity.Listed(names)
+	return wording.Listed(names)
 }
 
 // cost spells a cost with its interval: "2.04 × native, 1.75 to 2.37", or with the part that decides the difference. It is below 1 for a target that costs
@@ -287,13 +288,13 @@ func additions(r *analysis.Run, standings []analysis.Standing) []Answer {
 		}
 		texts = append(texts, text)
 	}
-	out.Text = fmt.Sprintf("To the %s of %s add %s", s.Heading, pairs[0].Reference, quantity.Listed(texts))
+	out.Text = fmt.Sprintf("To the %s of %s add %s", s.Heading, pairs[0].Reference, wording.Listed(texts))
 	for _, part := range []struct {
 		phrase  string
 		targets []string
 	}{{"less is shown for ", gains}, {"not decided for ", open}, {"nothing is shown for ", equal}} {
 		if part.targets != nil {
-			out.Text += "; " + part.phrase + quantity.Listed(part.targets)
+			out.Text += "; " + part.phrase + wording.Listed(part.targets)
 		}
 	}
 	out.Text += "."

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // failedShare spells the share: "3 of 40 creates failed".
 func failedShare(f analysis.FailedCalls) string {
-	return fmt.Sprintf("%d of %s failed", f.Failed, quantity.Counted(f.Total, f.Call))
+	return fmt.Sprintf("%d of %s failed", f.Failed, wording.Counted(f.Total, f.Call))
 }
 
 // failures states the failed calls of all runs, one sentence for each target of a run.
@@ -29,7 +29,7 @@ func failures(a *analysis.Analysis) []string {
 				}
 			}
 			if parts != nil {
-				texts = append(texts, t.Name+place+": "+quantity.Listed(parts)+".")
+				texts = append(texts, t.Name+place+": "+wording.Listed(parts)+".")
 			}
 		}
 	}

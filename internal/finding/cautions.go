@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Cautions are the reasons to read all numbers of a run with care, one line each: the run is not whole, a runtime is not today's, the
@@ -21,7 +21,7 @@ func Cautions(a *analysis.Analysis, run int) []string {
 	}
 	texts = append(texts, dated(r).Items...)
 	if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
-		text := quantity.Counted(n, "trial") + " failed or timed out"
+		text := wording.Counted(n, "trial") + " failed or timed out"
 		for _, miss := range r.Missing {
 			if miss.Status == result.Failed || miss.Status == result.Timeout {
 				text += fmt.Sprintf(", the first of %s on %s: %s", miss.Name, miss.Target, firstLine(miss.Reason))
@@ -60,9 +60,9 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 // Span spells a range of counts: "11 to 14 blocks".
 func Span(lo, hi int, noun string) string {
 	if lo == hi {
-		return quantity.Counted(hi, noun)
+		return wording.Counted(hi, noun)
 	}
-	return fmt.Sprintf("%d to %s", lo, quantity.Counted(hi, noun))
+	return fmt.Sprintf("%d to %s", lo, wording.Counted(hi, noun))
 }
 
 // oldAge is the age of a runtime that is not today's.

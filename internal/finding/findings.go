@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Limits of the list of findings. One target that differs everywhere must not displace the
@@ -220,7 +221,7 @@ func withheld(a *analysis.Analysis) string {
 		if run.Withheld == 0 {
 			continue
 		}
-		text := quantity.Counted(run.Withheld, "comparison") + " of speed"
+		text := wording.Counted(run.Withheld, "comparison") + " of speed"
 		if len(a.Runs) > 1 {
 			text += " on " + run.Label
 		}
@@ -229,7 +230,7 @@ func withheld(a *analysis.Analysis) string {
 	if parts == nil {
 		return ""
 	}
-	return "No verdict on " + quantity.Listed(parts) + ": see the note on the emulated CPU at the top."
+	return "No verdict on " + wording.Listed(parts) + ": see the note on the emulated CPU at the top."
 }
 
 // byTarget groups evidence by benchmark and target.
@@ -330,12 +331,12 @@ func opposites(a *analysis.Analysis, findings []finding) []string {
 	var texts []string
 	for i, f := range findings {
 		if i == mostFindings {
-			return append(texts, fmt.Sprintf("The same holds for %s more.", quantity.Counted(len(findings)-i, "target")))
+			return append(texts, fmt.Sprintf("The same holds for %s more.", wording.Counted(len(findings)-i, "target")))
 		}
 		e := f.lead()
 		rest := ""
 		if n := len(f.evidence) - 1; n > 0 {
-			rest = " and " + quantity.Counted(n, "more metric")
+			rest = " and " + wording.Counted(n, "more metric")
 		}
 		texts = append(texts, fmt.Sprintf("%s: %s costs %s, but %s (%s%s of %s).", e.row.Target, e.metric.Name,
 			e.spelled(a, e.better, e.benchmark.Baseline), e.spelled(a, e.worse, ""), e.metric.Name, rest, e.benchmark.Title()))
@@ -406,7 +407,7 @@ func verdicts(a *analysis.Analysis) string {
 			parts = append(parts, fmt.Sprintf("%s %d", t, equal[t]))
 		}
 		if surplus := len(targets) - mostEqual; surplus > 0 {
-			parts = append(parts, quantity.Counted(surplus, "other target"))
+			parts = append(parts, wording.Counted(surplus, "other target"))
 		}
 		out += fmt.Sprintf("; %d show none (%s), which is no proof of equality", count[stats.NoDifference], strings.Join(parts, ", "))
 	}
@@ -445,7 +446,7 @@ func notMeasured(r *analysis.Run) []string {
 	}
 	for _, u := range r.Unmeasured {
 		for _, reason := range u.Reasons {
-			scope := quantity.Shortlist(u.Benchmarks, "benchmarks")
+			scope := wording.Shortlist(u.Benchmarks, "benchmarks")
 			if reason.Targets != nil {
 				scope += " on "
 			}

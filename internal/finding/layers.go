@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // LayerNotes explain the numbers of layers and their limits.
@@ -38,7 +39,7 @@ func StackNote(s *analysis.Stack) string {
 	if s.Lacking == nil {
 		return ""
 	}
-	return "no value of " + strings.Join(s.Lacking, " and ") + " to separate the layers"
+	return "no value of " + wording.Listed(s.Lacking) + " to separate the layers"
 }
 
 // sandboxFirst reports whether the engine has a negative part beside a sandbox.

@@ -6,6 +6,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // FamiliesNote explains families and counts the families of the report.
@@ -23,7 +24,7 @@ func FamiliesNote(a *analysis.Analysis) string {
 		return note + " No comparison of this report has enough samples for a verdict."
 	}
 	return note + fmt.Sprintf(" The verdicts of this report are on %s in %s. If no target differed, about %s families would still show a difference by chance.",
-		quantity.Counted(comparisons, "comparison"), quantity.Counted(families, "family"), quantity.Significant(stats.Alpha*float64(families), 2))
+		wording.Counted(comparisons, "comparison"), wording.Counted(families, "family"), quantity.Significant(stats.Alpha*float64(families), 2))
 }
 
 // DependenceNote states that the report cannot test the independence of blocks. It is empty if every benchmark has enough blocks.
@@ -69,8 +70,8 @@ func tiersNote(r *analysis.Run) string {
 		return ""
 	}
 	single := fmt.Sprintf("in its metric alone: if no target differed, about %s of %s would show a difference by chance.",
-		quantity.Significant(stats.Alpha*float64(r.Families), 2), quantity.Counted(r.Families, "metric"))
-	total := quantity.Counted(r.Together, "comparison") + " of the run"
+		quantity.Significant(stats.Alpha*float64(r.Families), 2), wording.Counted(r.Families, "metric"))
+	total := wording.Counted(r.Together, "comparison") + " of the run"
 	switch r.Everywhere {
 	case 0:
 		return fmt.Sprintf("None of the differences holds over all %s, which needs at least %d blocks. Each holds %s", total, stats.BlocksNeeded(r.Together), single)

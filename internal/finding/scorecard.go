@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // ScorecardNote explains a scorecard.
@@ -89,7 +90,7 @@ func ScoreSource(s *analysis.Score) string {
 	}
 	source := s.Benchmark.Title() + ", " + s.Metric.Name
 	if s.Lacking > 0 {
-		source += fmt.Sprintf(", with no value of %d of %s", s.Lacking, quantity.Counted(s.Metrics+s.Lacking, "metric"))
+		source += fmt.Sprintf(", with no value of %d of %s", s.Lacking, wording.Counted(s.Metrics+s.Lacking, "metric"))
 	}
 	return source
 }

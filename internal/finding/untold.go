@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // untold states which goals have no verdict, by reason, and which dimensions have no value.
@@ -50,10 +50,10 @@ func untold(c *analysis.Scorecard) []string {
 		}
 	}
 	if bare != nil {
-		texts = append(texts, "Only bare metal has values of "+quantity.Listed(bare)+".")
+		texts = append(texts, "Only bare metal has values of "+wording.Listed(bare)+".")
 	}
 	if missing != nil {
-		texts = append(texts, "This run did not measure "+quantity.Listed(missing)+".")
+		texts = append(texts, "This run did not measure "+wording.Listed(missing)+".")
 	}
 	return texts
 }
@@ -69,5 +69,5 @@ func targetsWith(c *analysis.Scorecard, row analysis.ScoreRow, match func(analys
 	if len(targets) == len(c.Targets) && len(targets) > 1 {
 		return "all targets"
 	}
-	return quantity.Listed(targets)
+	return wording.Listed(targets)
 }

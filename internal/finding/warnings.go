@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Warnings collects the reasons to trust the numbers of a run less. Warnings about all numbers come first.
@@ -168,7 +169,7 @@ func disturbed(run *analysis.Run) WarningGroup {
 		Advice: "the trials count, and plots show them hollow; stop other programs on the host, and run more blocks",
 	}
 	for _, d := range run.Disturbances {
-		g.Items = append(g.Items, quantity.Counted(d.Trials, "trial")+": "+d.Mark)
+		g.Items = append(g.Items, wording.Counted(d.Trials, "trial")+": "+d.Mark)
 	}
 	return g
 }

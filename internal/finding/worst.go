@@ -6,11 +6,12 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Largest spells the largest sample: "12.3 ms, the largest of 20000".
 func Largest(w *analysis.Worst, unit result.Unit) string {
-	return fmt.Sprintf("%s, the largest of %s", quantity.Text(w.Max, unit), quantity.Counted(w.N, "sample"))
+	return fmt.Sprintf("%s, the largest of %s", quantity.Text(w.Max, unit), wording.Counted(w.N, "sample"))
 }
 
 // Bounds spell the bounds or the refusal: "one in 10⁵ above 14.1 ms (13.2 to 16.0 ms)".

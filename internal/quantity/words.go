@@ -1,7 +1,6 @@
 package quantity
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
@@ -50,36 +49,6 @@ func VerdictWord(v stats.Verdict, m result.Metric) string {
 	case stats.NoDifference, stats.TooNoisy, stats.NotComparable, stats.TrialsLost, stats.Mixed, stats.Negligible, stats.Withheld:
 	}
 	return string(v)
-}
-
-// Counted spells a number of things: "1 family", "2 families".
-func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if stem, has := strings.CutSuffix(noun, "y"); has {
-		noun = stem + "ie"
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// Listed joins words as a sentence does: "a, b and c".
-func Listed(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-// mostNames is the number of names that [Shortlist] spells if there are many.
-const mostNames = 3
-
-// Shortlist lists the first names and the number of the other things.
-func Shortlist(names []string, things string) string {
-	if rest := len(names) - mostNames; rest > 1 {
-		return strings.Join(names[:mostNames], ", ") + " and " + strconv.Itoa(rest) + " more " + things
-	}
-	return strings.Join(names, ", ")
 }
 
 // OneLine replaces newlines and tabs by spaces: text of a program must not change a layout.

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // breaker is a circuit breaker for each target: a target that hangs takes the time of the others.
@@ -61,7 +62,7 @@ func (r *run) checkUp(ctx context.Context, t Target) {
 	if err == nil {
 		return
 	}
-	reason := fmt.Sprintf("quarantined after %d timeouts, because one more container did not work: %v", timeouts, err)
+	reason := fmt.Sprintf("quarantined after %s, because one more container did not work: %v", wording.Counted(timeouts, "timeout"), err)
 	r.breaker.quarantined[t.Name] = reason
 	r.out.Caveats = append(r.out.Caveats, fmt.Sprintf("%s was %s", t.Name, reason))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 var errBudget = errors.New("the budget of the run has ended")
@@ -25,12 +26,12 @@ func (r *run) cut() error {
 		goal = max(goal, r.stop(i).Min)
 	}
 	block := r.complete()
-	outcome := fmt.Sprintf("after %d of %d blocks", block, goal)
+	outcome := fmt.Sprintf("after %d of %s", block, wording.Counted(goal, "block"))
 	switch {
 	case r.Decide != nil:
-		outcome = fmt.Sprintf("after %d blocks, before all comparisons were decided", block)
+		outcome = fmt.Sprintf("after %s, before all comparisons were decided", wording.Counted(block, "block"))
 	case block >= goal:
-		outcome = fmt.Sprintf("after %d blocks, before all results reached the requested precision", block)
+		outcome = fmt.Sprintf("after %s, before all results reached the requested precision", wording.Counted(block, "block"))
 	}
 	r.out.Caveats = append(r.out.Caveats, result.BudgetCaveat(r.Budget, outcome))
 	for _, w := range r.Work {

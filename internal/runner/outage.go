@@ -9,6 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Outages knows when the machine of the containers, or the server that makes them, is away. A trial that fails meanwhile is no evidence against its
@@ -70,7 +71,7 @@ func (o outages) caveat() string {
 	if o.repeats == 0 {
 		return ""
 	}
-	return fmt.Sprintf("outages interrupted %d trials, which were repeated and took %v with the waits; the last reason: %s", o.repeats, o.lost.Round(time.Second), o.reason)
+	return fmt.Sprintf("outages interrupted trials, which were repeated (%s) and took %v with the waits; the last reason: %s", wording.Counted(o.repeats, "repetition"), o.lost.Round(time.Second), o.reason)
 }
 
 // failure joins the errors of a trial that an outage may explain. A benchmark that counts failed calls returns none itself.

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner/guard"
 	"github.com/touchstone-bench/touchstone/internal/runner/meter"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // LimitError reports a call or a trial that exceeded its time limit.
@@ -169,7 +170,7 @@ func (t *trial) recordLimits() {
 		}
 	}
 	if set := t.work.Limits.CPU; l.CPU != set {
-		t.Condition("CPU limit", fmt.Sprintf("none: this machine has %d CPUs, and the plan's limit is %v", t.r.CPUs, set))
+		t.Condition("CPU limit", fmt.Sprintf("none: this machine has %s, and the plan's limit is %v", wording.Counted(t.r.CPUs, "CPU"), set))
 	}
 }
 

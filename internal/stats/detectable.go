@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // powerMargin is the power in the computation of Detectable. It is above Power because the spread of the noise is itself an
@@ -38,7 +39,8 @@ func detectable(c Comparison, level, atLook float64) float64 {
 				resample[j] = -resample[j]
 			}
 		}
-		walsh.listWalsh(resample)
+		slices.Sort(resample)
+		walsh.listLowestWalsh(resample, critical)
 		needs[i] = -walsh.at(critical)
 	}
 	return math.Expm1(max(0, selectRank(needs, int(powerMargin*detectableSamples))))

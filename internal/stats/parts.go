@@ -124,41 +124,68 @@ func smallestP(signed int) float64 {
 
 // swapper makes swaps of the labels within blocks.
 type swapper struct {
-	logRatios []float64
-	ranks     []float64 // signed ranks of the log ratios; 0 without a sign
-	among     []float64 // differences of the ranks of both values among all values of both sides
-	signed    int       // blocks with a sign
-	entries   []entry   // both values of all blocks in ascending order
-	quarter   int
-	half      int
+	ranks   []float64 // signed ranks of the log ratios; 0 without a sign
+	signed  int       // blocks with a sign
+	logs    []float64 // the logarithms of both values of all blocks in ascending order
+	quarter int
+	half    int
+	table   []groupSwap // the swaps of each group of blocks, one group after the other
+	// second has a bit for each of logs: whether the value is of the second side without a swap. flips has the bits that each entry of table inverts.
+	second []uint64
+	flips  []uint64
+	sides  [2][]uint64 // the bits of both sides in a swap
 }
 
-// entry is one value: its logarithm, its block, and whether it belongs to the second side.
-type entry struct {
-	log    float64
-	block  int
-	second uint64
-}
+// A swap is composed of the swaps of groups of blocks: a table of all swaps of a group replaces a loop over its blocks.
+const (
+	groupBlocks = 4
+	groupSwaps  = 1 << groupBlocks
+)
+
+// groupSwap holds the sums of a group of blocks after a swap. They are multiples of ½, so the order of the additions does not matter.
+type groupSwap struct{ ranks, among float64 }
 
 func newSwapper(a, b []float64) *swapper {
 	n := len(a)
 	s := &swapper{quarter: quarterOf(n), half: halfOf(n)}
 	logA, logB := logarithms(a), logarithms(b)
-	for i := range n {
-		s.entries = append(s.entries, entry{logA[i], i, 0}, entry{logB[i], i, 1})
-	}
-	s.logRatios, s.among = subtracted(logB, logA), rankDifferences(logA, logB)
-	s.ranks, s.signed = signedRanks(s.logRatios)
-	slices.SortStableFunc(s.entries, func(x, y entry) int {
-		switch {
-		case x.log < y.log:
-			return -1
-		case x.log > y.log:
-			return 1
+	s.ranks, s.signed = signedRanks(subtracted(logB, logA))
+	logs := slices.Concat(logA, logB)
+	places := order(logs)
+	words := (len(logs) + 63) / 64
+	s.second, s.sides = make([]uint64, words), [2][]uint64{make([]uint64, words), make([]uint64, words)}
+	positions := make([][2]int, n) // of the two values of each block in logs
+	for position, i := range places {
+		s.logs = append(s.logs, logs[i])
+		positions[i%n][i/n] = position
+		if i >= n {
+			s.second[position/64] |= 1 << (position % 64)
 		}
-		return 0
-	})
+	}
+	s.tabulate(rankDifferences(logA, logB), positions)
 	return s
+}
+
+// tabulate fills the tables. gaps are the differences of the ranks of both values of a block among all values of both sides.
+func (s *swapper) tabulate(gaps []float64, positions [][2]int) {
+	n, words := len(s.ranks), len(s.second)
+	groups := (n + groupBlocks - 1) / groupBlocks
+	s.table, s.flips = make([]groupSwap, groups*groupSwaps), make([]uint64, groups*groupSwaps*words)
+	for row := range s.table {
+		first := row / groupSwaps * groupBlocks
+		for i := first; i < min(first+groupBlocks, n); i++ {
+			if row>>(i-first)&1 == 0 {
+				s.table[row].ranks += s.ranks[i]
+				s.table[row].among += gaps[i]
+				continue
+			}
+			s.table[row].ranks -= s.ranks[i]
+			s.table[row].among -= gaps[i]
+			for _, position := range positions[i] {
+				s.flips[row*words+position/64] |= 1 << (position % 64)
+			}
+		}
+	}
 }
 
 // quarterOf and halfOf are the numbers of values in a part of n values.
@@ -168,13 +195,24 @@ func halfOf(n int) int    { return (n + 1) / 2 }
 // statistics are the statistics of the parts after the swaps of a mask, one bit a block, as differences of the second side from
 // the first.
 func (s *swapper) statistics(mask []uint64) (t [len(parts)]float64) {
-	for i, rank := range s.ranks {
-		swap := mask[i/64] >> (uint(i) % 64) << 63 // the sign bit: −rank for a swap, without a branch
-		t[0] += math.Float64frombits(math.Float64bits(rank) ^ swap)
-		t[1] += math.Float64frombits(math.Float64bits(s.among[i]) ^ swap)
+	first, second := s.sides[0], s.sides[1]
+	copy(second, s.second)
+	for start := 0; start < len(s.table); start += groupSwaps {
+		bit := start / groupSwaps * groupBlocks
+		row := start + int(mask[bit/64]>>(bit%64)%groupSwaps)
+		t[0] += s.table[row].ranks
+		t[1] += s.table[row].among
+		for i, flip := range s.flips[row*len(second) : (row+1)*len(second)] {
+			second[i] ^= flip
+		}
 	}
-	t[2], t[3] = s.lowest(mask)
-	t[4] = s.highest(mask)
+	for i, word := range second {
+		first[i] = ^word
+	}
+	first[len(first)-1] &= ^uint64(0) >> (-len(s.logs) & 63)
+	quarterA, halfA := s.lowest(first)
+	quarterB, halfB := s.lowest(second)
+	t[2], t[3], t[4] = quarterB-quarterA, halfB-halfA, s.highest(second)-s.highest(first)
 	return t
 }
 
@@ -184,44 +222,37 @@ func rankDifferences(logA, logB []float64) []float64 {
 	return subtracted(ranks[len(logA):], ranks[:len(logA)])
 }
 
-// lowest are the differences of the sums of logarithms over the lowest quarter, and over the lower half.
-func (s *swapper) lowest(mask []uint64) (quarter, half float64) {
-	var counts [2]int
-	var sum, quarters [2]float64
-	for _, e := range s.entries {
-		side := e.second ^ mask[e.block/64]>>(e.block%64)&1
-		if counts[side] == s.half {
-			continue
-		}
-		sum[side] += e.log
-		counts[side]++
-		if counts[side] == s.quarter {
-			quarters[side] = sum[side]
-		}
-		if counts[0] == s.half && counts[1] == s.half {
-			break
+// lowest are the sums of the lowest quarter and of the lower half of the logarithms of a side.
+func (s *swapper) lowest(side []uint64) (quarter, half float64) {
+	count := 0
+	for i, word := range side {
+		for ; word != 0; word &= word - 1 {
+			half += s.logs[i*64+bits.TrailingZeros64(word)]
+			if count++; count == s.quarter {
+				quarter = half
+			}
+			if count == s.half {
+				return quarter, half
+			}
 		}
 	}
-	return quarters[1] - quarters[0], sum[1] - sum[0]
+	return quarter, half
 }
 
-// highest is the difference of the sums of logarithms over the highest quarter.
-func (s *swapper) highest(mask []uint64) float64 {
-	var counts [2]int
-	var sum [2]float64
-	for i := len(s.entries) - 1; i >= 0; i-- {
-		e := s.entries[i]
-		side := e.second ^ mask[e.block/64]>>(e.block%64)&1
-		if counts[side] == s.quarter {
-			continue
-		}
-		sum[side] += e.log
-		counts[side]++
-		if counts[0] == s.quarter && counts[1] == s.quarter {
-			break
+// highest is the sum of the highest quarter of the logarithms of a side.
+func (s *swapper) highest(side []uint64) (sum float64) {
+	count := 0
+	for i, word := range slices.Backward(side) {
+		for word != 0 {
+			top := bits.Len64(word) - 1
+			sum += s.logs[i*64+top]
+			if count++; count == s.quarter {
+				return sum
+			}
+			word &^= 1 << top
 		}
 	}
-	return sum[1] - sum[0]
+	return sum
 }
 
 // mask is a mask without a swap.
@@ -286,15 +317,23 @@ func (s *swapped) add(t [len(parts)]float64) {
 
 // judge returns the p-value of each part after the adjustment for the others.
 func (s swapped) judge() (out [len(parts)]float64) {
-	n := len(s[0])
-	for i := range s {
+	n := float64(len(s[0]))
+	var limits [len(parts)]float64
+	for i, sizes := range s {
 		hits := 0
-		for _, v := range s[i] {
-			if v >= s[i][0] {
+		for _, v := range sizes {
+			if v >= sizes[0] {
 				hits++
 			}
 		}
-		out[i] = s.share(float64(hits) / float64(n) / partWeights[i])
+		limits[i] = float64(hits) / n / partWeights[i]
+	}
+	critical := s.criticals(limits)
+	for i, limit := range limits {
+		out[i] = 1
+		if limit < 1 { // a larger one is no p-value
+			out[i] = s.share(critical[i])
+		}
 	}
 	return out
 }
@@ -311,24 +350,10 @@ func (s swapped) bounds() (out [len(parts)]float64) {
 	return out
 }
 
-// share is the share of the swaps that have a weighted p-value of at most limit in some part. It is 1 for a limit that
-// is no p-value.
-func (s swapped) share(limit float64) float64 {
-	if limit >= 1 {
-		return 1
-	}
-	n := len(s[0])
-	var critical [len(parts)]float64
-	for i := range s {
-		// The p-value of a size is the share of sizes that reach it. The k largest sizes have a p-value of at most k/n.
-		k := int(math.Floor(limit*partWeights[i]*float64(n) + roundingError))
-		critical[i] = math.Inf(1)
-		if k > 0 {
-			critical[i] = s.critical(i, k)
-		}
-	}
+// share is the share of the swaps whose size in some part is critical.
+func (s swapped) share(critical [len(parts)]float64) float64 {
 	count := 0
-	for swap := range n {
+	for swap := range s[0] {
 		for i := range s {
 			if s[i][swap] >= critical[i] {
 				count++
@@ -336,15 +361,31 @@ func (s swapped) share(limit float64) float64 {
 			}
 		}
 	}
-	return float64(count) / float64(n)
+	return float64(count) / float64(len(s[0]))
 }
 
-// critical is the smallest size of a part that at most k swaps reach.
-func (s swapped) critical(part, k int) float64 {
-	sizes := slices.Clone(s[part])
-	next := selectRank(sizes, len(sizes)-1-k) // the largest size that more than k swaps reach
+// criticals returns for each limit and each part the smallest size with a weighted p-value of at most the limit. The p-value of a size is the share of sizes
+// that reach it. The k largest sizes have a p-value of at most k/n.
+func (s swapped) criticals(limits [len(parts)]float64) (critical [len(parts)][len(parts)]float64) {
+	n := len(s[0])
+	sizes := make([]float64, n)
+	for part := range s {
+		copy(sizes, s[part])
+		for i, limit := range limits {
+			critical[i][part] = math.Inf(1)
+			if limit < 1 {
+				critical[i][part] = criticalSize(sizes, int(math.Floor(limit*partWeights[part]*float64(n)+roundingError)))
+			}
+		}
+	}
+	return critical
+}
+
+// criticalSize is the smallest size that at most k sizes reach. It reorders the sizes.
+func criticalSize(sizes []float64, k int) float64 {
+	next := selectRank(sizes, len(sizes)-1-k) // the largest size that more than k sizes reach
 	minimum := math.Inf(1)
-	for _, v := range s[part] {
+	for _, v := range sizes[len(sizes)-k:] { // the others are not above next
 		if v > next {
 			minimum = min(minimum, v)
 		}

@@ -54,6 +54,54 @@ func TestRandomSwapsAgreeWithAll(t *testing.T) {
 	}
 }
 
+// The tables of swaps give the statistics of the values after each swap, bit for bit: from few blocks, from blocks with equal values, and from as many as
+// the bits of several words.
+func TestSwapsFromTables(t *testing.T) {
+	r := random(6)
+	for _, n := range []int{1, 2, 3, 6, 31, 32, 33, 64, 65, 150} {
+		a, b := normal.series(r, n, 1), bimodal.series(r, n, 1.1)
+		b[n/2] = a[n/2]
+		s := newSwapper(a, b)
+		for range 50 {
+			mask := s.mask()
+			for i := range mask {
+				mask[i] = r.Uint64()
+			}
+			x, y := slices.Clone(a), slices.Clone(b)
+			for i := range n {
+				if mask[i/64]>>(i%64)&1 != 0 {
+					x[i], y[i] = y[i], x[i]
+				}
+			}
+			if got, want := s.statistics(mask), statisticsOf(x, y); got != want {
+				t.Fatalf("%d blocks: the statistics are %v, want %v", n, got, want)
+			}
+		}
+	}
+}
+
+// statisticsOf are the statistics of the parts, from their definitions.
+func statisticsOf(a, b []float64) (t [len(parts)]float64) {
+	logA, logB := logarithms(a), logarithms(b)
+	ranks, _ := signedRanks(subtracted(logB, logA))
+	for i, d := range rankDifferences(logA, logB) {
+		t[0], t[1] = t[0]+ranks[i], t[1]+d
+	}
+	sum := func(logs []float64, count int) (sum float64) {
+		for _, v := range logs[:count] {
+			sum += v
+		}
+		return sum
+	}
+	sortedA, sortedB := Sorted(logA), Sorted(logB)
+	quarter, half := quarterOf(len(a)), halfOf(len(a))
+	t[2], t[3] = sum(sortedB, quarter)-sum(sortedA, quarter), sum(sortedB, half)-sum(sortedA, half)
+	slices.Reverse(sortedA)
+	slices.Reverse(sortedB)
+	t[4] = sum(sortedB, quarter) - sum(sortedA, quarter)
+	return t
+}
+
 // Exchangeable targets: the p-value of the joint test is below a level at most so often.
 func TestJointTestHoldsItsLevel(t *testing.T) {
 	trials := simulation.Trials(t, 100, 2000)

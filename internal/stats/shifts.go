@@ -49,6 +49,21 @@ func (s *shifts) listWalsh(values []float64) {
 	}
 }
 
+// listLowestWalsh lists the means of pairs of sorted values that can be the mean at index k, or below it. The mean of the values i ≤ j is not below the
+// (i+1)·(j+1) − i·(i+1)/2 means of values up to i and up to j, itself included.
+func (s *shifts) listLowestWalsh(sorted []float64, k int) {
+	s.b, s.listed = sorted, s.listed[:0]
+	for i, v := range sorted {
+		end := min(len(sorted), (k+1+i*(i+1)/2)/(i+1))
+		if end <= i {
+			return
+		}
+		for _, w := range sorted[i:end] {
+			s.listed = append(s.listed, midpoint(v, w))
+		}
+	}
+}
+
 // differences are all differences between the values of b and a, which are sorted.
 func differences(a, b []float64) *shifts {
 	s := &shifts{a: a, b: b}

@@ -27,6 +27,22 @@ func TestShiftsWithoutAList(t *testing.T) {
 	}
 }
 
+// The list of the lowest means has the order statistics of all means, and at most half as many means.
+func TestLowestMeans(t *testing.T) {
+	values := slices.Sorted(slices.Values(normal.series(random(2), 50, 1)))
+	values[7] = values[6]
+	for k := range len(values) * len(values) / 5 {
+		lowest := &shifts{}
+		lowest.listLowestWalsh(values, k)
+		if got, want := lowest.at(k), walshAverages(values).at(k); got != want {
+			t.Fatalf("the mean at index %d of the lowest is %v, want %v", k, got, want)
+		}
+		if limit := len(values) * (len(values) + 1) / 4; k < limit/3 && len(lowest.listed) > limit {
+			t.Fatalf("%d means are listed for index %d, want at most %d", len(lowest.listed), k, limit)
+		}
+	}
+}
+
 // Hollander and Wolfe, table 3.1: the Hamilton depression scores of nine patients. The estimate is −0.46, and the interval of 96.1 % is
 // from −0.786 to −0.010 (R's wilcox.test).
 func TestHodgesLehmannPublished(t *testing.T) {

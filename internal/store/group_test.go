@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -81,6 +82,25 @@ func TestAppendTrials(t *testing.T) {
 	}
 }
 
+// A new file for many runs has larger pages. Each later writer keeps the pages of a file.
+func TestPageSizes(t *testing.T) {
+	type opener = func(context.Context, string) (*store.Store, error)
+	for size, openers := range map[int][]opener{1024: {store.Open, store.OpenMany}, 4096: {store.OpenMany, store.Open}} {
+		path := filepath.Join(t.TempDir(), "touchstone.db")
+		for i, open := range openers {
+			s, err := open(t.Context(), path)
+			must.Do(t, err)
+			var pages int
+			must.Do(t, s.DB().QueryRowContext(t.Context(), "PRAGMA page_size").Scan(&pages))
+			if pages != size {
+				t.Errorf("opening %d: the pages have %d bytes, want %d", i+1, pages, size)
+			}
+			record(t, s, emptyRun(fmt.Sprint("r", i), i), 3)
+			must.Do(t, s.Check(t.Context()), s.Close())
+		}
+	}
+}
+
 // BenchmarkManyRuns records runs of 70 trials of pods, 32 of them at the same time, as a coordinator of a cluster does.
 func BenchmarkManyRuns(b *testing.B) {
 	const runs, trials, atOnce = 300, 70, 32
@@ -90,7 +110,8 @@ func BenchmarkManyRuns(b *testing.B) {
 	}
 	ctx := context.WithoutCancel(b.Context())
 	for b.Loop() {
-		s := newStore(b)
+		s, err := store.OpenMany(ctx, filepath.Join(b.TempDir(), "touchstone.db"))
+		must.Do(b, err)
 		var writers errgroup.Group
 		writers.SetLimit(atOnce)
 		for i := range runs {
@@ -99,7 +120,7 @@ func BenchmarkManyRuns(b *testing.B) {
 				return errors.Join(s.Create(ctx, emptyRun(id, i)), s.AppendTrials(ctx, id, list), s.Finish(ctx, id, result.Complete, epoch, nil))
 			})
 		}
-		must.Do(b, writers.Wait())
+		must.Do(b, writers.Wait(), s.Close())
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*runs*trials), "ns/trial")
 }

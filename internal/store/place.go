@@ -32,10 +32,10 @@ var (
 )
 
 // openWriter opens a trusted file for writing, in a way that its file system allows.
-func openWriter(ctx context.Context, path, name string) (*Store, error) {
+func openWriter(ctx context.Context, path, name string, size int) (*Store, error) {
 	p := place{sharedMemory: true, sync: true}
 	for {
-		s, err := p.open(ctx, path, name)
+		s, err := p.open(ctx, path, name, size)
 		switch {
 		case err == nil:
 			return s, nil
@@ -53,7 +53,7 @@ func openWriter(ctx context.Context, path, name string) (*Store, error) {
 }
 
 // open opens the file, and exercises what it relies on: a fault must appear before a measurement.
-func (p place) open(ctx context.Context, path, name string) (*Store, error) {
+func (p place) open(ctx context.Context, path, name string, size int) (*Store, error) {
 	mode := "NORMAL" // see flush
 	switch {
 	case !p.sync:
@@ -63,7 +63,7 @@ func (p place) open(ctx context.Context, path, name string) (*Store, error) {
 	}
 	s, err := connect(path, dsn(name, "mode=rw", "_txlock=immediate", fmt.Sprintf("_pragma=synchronous(%s)", mode),
 		"_pragma=foreign_keys(0)", // each row gets a key of its own transaction, so a check would find nothing
-		fmt.Sprintf("_pragma=page_size(%d)", pageSize), fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", logPages)))
+		fmt.Sprintf("_pragma=page_size(%d)", size), fmt.Sprintf("_pragma=wal_autocheckpoint(%d)", logPages)))
 	if err != nil {
 		return nil, err
 	}

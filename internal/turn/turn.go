@@ -23,10 +23,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Turn is the announcement of a run to the other processes of this machine.
@@ -79,6 +80,24 @@ var errStart = fmt.Errorf("another process is about to start a run, and has not 
 // Take announces a run, unless others are under way: then it returns them and no turn.
 func Take(ctx context.Context, id string) (*Turn, []Other, error) {
 	return machine.take(ctx, id, false)
+}
+
+// Await is Take after the end of all other runs. report receives them before each wait.
+func Await(ctx context.Context, id string, report func(runs []Other)) (*Turn, error) {
+	return machine.await(ctx, id, report)
+}
+
+func (n names) await(ctx context.Context, id string, report func(runs []Other)) (*Turn, error) {
+	for {
+		t, runs, err := n.take(ctx, id, false)
+		if t != nil || err != nil {
+			return t, err
+		}
+		report(runs)
+		if err := runs[0].Wait(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // Join announces a run also if others are under way. It returns them. Their Joined returns this run.
@@ -304,7 +323,7 @@ func List(runs []Other) string {
 	for _, o := range runs {
 		texts = append(texts, o.String())
 	}
-	return strings.Join(texts, " and ")
+	return wording.Listed(texts)
 }
 
 // UnderWay states that the runs are under way.

@@ -131,6 +131,30 @@ func TestTurnEnds(t *testing.T) {
 	mustTake(t, n, runB, false)
 }
 
+// A process that waits gets its turn once all others have ended, and reports each of them before.
+func TestAwait(t *testing.T) {
+	n := newNames()
+	a := mustTake(t, n, runA, false)
+	b := mustTake(t, n, runB, true, runA)
+	rivals := map[string]*Turn{runA: a, runB: b}
+	var reports []string
+	mine, err := n.await(t.Context(), runC, func(runs []Other) {
+		reports = append(reports, List(runs))
+		rivals[runs[0].ID].End()
+	})
+	must.Do(t, err)
+	defer mine.End()
+	if len(reports) != 2 || !strings.Contains(reports[0], runA+" (process") || !strings.Contains(reports[0], ") and run "+runB) || strings.Contains(reports[1], runA) {
+		t.Errorf("the reports are %q, want both runs and then run %s", reports, runB)
+	}
+	mustTake(t, n, runA, false, runC)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if _, err := n.await(ctx, runA, func([]Other) { cancel(io.ErrClosedPipe) }); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("an interrupted wait ends with %v", err)
+	}
+}
+
 // Two runs that join exclude a third one until both have ended, and each learns of the other.
 //
 // Invariant one-run.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // baselines lists the baselines.
@@ -27,7 +27,7 @@ func (s *server) baselines(ctx context.Context, db *store.Store, _ *http.Request
 			var ids document.Cell
 			for _, r := range b.Runs {
 				machines, targets = append(machines, r.Machine), append(targets, r.Targets...)
-				ids = append(ids, document.Span{Text: r.ID + ", " + quantity.Counted(r.Trials, "trial")})
+				ids = append(ids, document.Span{Text: r.ID + ", " + wording.Counted(r.Trials, "trial")})
 			}
 			// Without an escape a page refuses the link for its colon.
 			address := "compare?a=" + url.QueryEscape(archive.BaselinePrefix+b.Name) + "&b=" + store.Latest

@@ -12,10 +12,10 @@ import (
 	answer "github.com/touchstone-bench/touchstone/internal/answer/fleet"
 	"github.com/touchstone-bench/touchstone/internal/archive"
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // fleetView is the report of a fleet, or the progress of its nodes while one is under way.
@@ -70,7 +70,7 @@ func fleetKey(members []store.Summary) string {
 func fleetUnderWay(members []store.Summary) *document.Document {
 	first := &members[0]
 	d := &document.Document{Kind: "fleet under way", Title: "Fleet " + first.Node.Fleet}
-	d.Answer = []document.Text{{Text: fmt.Sprintf("%s: %s", quantity.Counted(len(members), "node"), stateCounts(members))}}
+	d.Answer = []document.Text{{Text: fmt.Sprintf("%s: %s", wording.Counted(len(members), "node"), stateCounts(members))}}
 	table := document.Table{Listing: true, Rows: [][]document.Cell{document.Cells("Node", "Kind", "State", "Started", "Ok", "Failed", "Skipped")}}
 	for i := range members {
 		row := newRow(members[i])

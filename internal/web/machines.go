@@ -10,9 +10,9 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/lists"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // mostMachineRuns is the largest number of runs that the page names of each machine.
@@ -35,7 +35,7 @@ func (s *server) machines(ctx context.Context, db *store.Store, _ *http.Request)
 			return nil, err
 		}
 		rows := machinesOf(heads)
-		l := newListing("machines", quantity.Counted(len(rows), "machine"), "machine", "runs", "newest_run", "system", "processor")
+		l := newListing("machines", wording.Counted(len(rows), "machine"), "machine", "runs", "newest_run", "system", "processor")
 		for _, m := range rows {
 			l.add(plain(m.Name), plain(fmt.Sprint(len(m.Runs))), link(m.Runs[0], "run/"+m.Runs[0]), plain(m.Host.OS+", kernel "+m.Host.Kernel), plain(m.Host.CPU))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // refreshSeconds is the time between two loads of the page of a run under way.
@@ -111,7 +112,7 @@ func underWay(run *result.Run) *document.Document {
 	}
 	p, err := archive.ProgressOf(run)
 	if err != nil { // such as the plan of another version
-		text := fmt.Sprintf("%s so far. The number of all trials is unknown: %v.", quantity.Counted(len(run.Trials), "trial"), err)
+		text := fmt.Sprintf("%s so far. The number of all trials is unknown: %v.", wording.Counted(len(run.Trials), "trial"), err)
 		d.Answer = []document.Text{{Text: text}}
 		d.Blocks = []document.Block{facts, partialLink(run)}
 		return d

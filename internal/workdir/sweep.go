@@ -18,6 +18,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // sweepLimit bounds the removal in all daemons, and then the removal of each run: a process that is blocked in the kernel cannot be killed.
@@ -55,24 +56,22 @@ func (s Swept) nothing() bool {
 func (s Swept) String() string {
 	if s.Host != "" {
 		return fmt.Sprintf("run %s: it belongs to host %s, where touchstone cleanup removes it if it is dead; if that host no longer exists, delete %s",
-			s.RunID, s.Host, strings.Join(s.Dirs, " and "))
+			s.RunID, s.Host, wording.Listed(s.Dirs))
 	}
 	var parts []string
-	count := func(n int, what string) {
-		if n == 1 {
-			parts = append(parts, "1 "+what)
-		} else if n > 1 {
-			parts = append(parts, fmt.Sprintf("%d %ss", n, what))
+	count := func(n int, noun string) {
+		if n > 0 {
+			parts = append(parts, wording.Counted(n, noun))
 		}
 	}
 	count(s.Processes, "process")
 	count(s.Cgroups, "cgroup")
 	count(s.Mounts, "mount")
-	count(s.Objects, "object in a daemon")
+	count(s.Objects, "daemon object")
 	if s.Files {
 		parts = append(parts, "its files")
 	}
-	text := strings.NewReplacer("processs", "processes", "object in a daemons", "objects in daemons").Replace(strings.Join(parts, ", "))
+	text := strings.Join(parts, ", ")
 	if text == "" {
 		text = "nothing"
 	}

@@ -282,7 +282,7 @@ func TestSweepOfDaemons(t *testing.T) {
 		sweeps := sweepAsking()
 		expect.Equal(t, "swept the second time", []workdir.Swept{{RunID: id, Objects: 2, Files: true}}, sweeps)
 		expect.Equal(t, "called the second time", []string{id + docker, id + docker}, calls)
-		if got, want := sweeps[0].String(), "run "+id+": 2 objects in daemons, its files"; got != want {
+		if got, want := sweeps[0].String(), "run "+id+": 2 daemon objects, its files"; got != want {
 			t.Errorf("String() = %q, want %q", got, want)
 		}
 	})

@@ -49,8 +49,9 @@ func newExample(t *testing.T) *job {
 	return j
 }
 
-// workflow executes the scripts of a workflow, and then this action with its inputs. changes replace some of the inputs.
-func (j *job) workflow(t *testing.T, file string, variables, changes map[string]string) {
+// workflow executes the scripts of a workflow, and this action with its inputs. changes replace some of the inputs. codes are the exit codes of scripts
+// that fail, by the names of their steps.
+func (j *job) workflow(t *testing.T, file string, variables, changes map[string]string, codes map[string]int) {
 	t.Helper()
 	var w workflow
 	must.Do(t, yaml.UnmarshalWithOptions([]byte(read(t, file)), &w, yaml.Strict()))
@@ -66,8 +67,8 @@ func (j *job) workflow(t *testing.T, file string, variables, changes map[string]
 		case s.Run != "":
 			environment := maps.Clone(example.Env)
 			maps.Copy(environment, variables)
-			if code := j.script(t, []string{"bash", "-e"}, s.Run, environment); code != 0 {
-				t.Fatalf("%s: step %s ended with %d:\n%s", file, s.Name, code, j.log)
+			if code := j.script(t, []string{"bash", "-e"}, s.Run, environment); code != codes[s.Name] {
+				t.Fatalf("%s: step %s ended with %d, want %d:\n%s", file, s.Name, code, codes[s.Name], j.log)
 			}
 		case strings.HasPrefix(s.Uses, "touchstone-bench/touchstone@"):
 			releases := j.inputs["releases"]
@@ -88,7 +89,9 @@ var fakeRuns = map[string]string{"TARGETS": "fake/candidate@jitter=0.02", "ROUND
 func TestExampleOfGates(t *testing.T) {
 	needs(t)
 	j := newExample(t)
-	j.workflow(t, "examples/ci/github-actions.yaml", fakeRuns, nil)
+	weaker := strings.ReplaceAll(read(t, "examples/ci/gates.yaml"), "%", "0%")
+	must.Do(t, os.WriteFile(filepath.Join(j.workspace, "head/gates.yaml"), []byte(weaker), 0o600)) // the gates of the base decide
+	j.workflow(t, "examples/ci/github-actions.yaml", fakeRuns, nil, nil)
 	j.check(t, 0, "Passed: ")
 	if j.outputs["verdict"] != "not-worse" {
 		t.Errorf("the outputs are %q", j.outputs)
@@ -103,12 +106,27 @@ func TestExampleOfBuilds(t *testing.T) {
 	j := newExample(t)
 	j.workflow(t, "examples/ci/github-actions-builds.yaml", nil, map[string]string{
 		"baseline": "fake/old@jitter=0.02", "candidate": "fake/new@jitter=0.02", "args": "--margin 3% --repeat 6 --blocks 2 --allow-concurrent",
-	})
+	}, nil)
 	j.check(t, 0, "B is not worse by the margin.")
 	for _, name := range []string{"base/runc", "head/runc"} {
 		if _, err := os.Stat(filepath.Join(j.workspace, name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The example reaches the tracer with both gates, and does not pass without one. TestRealCounts of package cli has the same commands with a tracer.
+func TestExampleOfCounts(t *testing.T) {
+	needs(t)
+	j := newExample(t)
+	counts := "touchstone-counts 1\ntarget: fake/new\nruntime: fake 1\nkernel: 6.1\narchitecture: amd64\ntouchstone: dev\ntraces: 10\n" +
+		"\nbenchmark: operations.container.lifecycle\ncreate: runtime: mount = 33\n"
+	must.Do(t, os.WriteFile(filepath.Join(j.workspace, "head/counts.txt"), []byte(counts), 0o600))
+	j.workflow(t, "examples/ci/github-actions-counts.yaml", map[string]string{"BUILD": "fake/new"},
+		map[string]string{"baseline": "fake/old", "candidate": "fake/new"}, map[string]int{"Check the expected counts": 5})
+	j.check(t, 5, "count the calls of operations.container.lifecycle on fake/old: fake targets have no processes")
+	if j.outputs["verdict"] != "error" || !strings.HasSuffix(strings.TrimSpace(j.log), "count the calls of fake/new: fake targets have no processes") {
+		t.Errorf("the outputs are %q, and the log is\n%s", j.outputs, j.log)
 	}
 }
 

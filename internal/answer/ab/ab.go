@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/ab"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Document is the document of a comparison of two builds.
@@ -58,7 +59,7 @@ func facts(c *ab.Document) document.Facts {
 		add("Date", c.Started.UTC().Format("2 January 2006, 15:04 UTC"))
 	}
 	if m := c.Machine; m != nil {
-		add("Host", m.Hostname, m.CPU, quantity.Counted(m.CPUs, "CPU"))
+		add("Host", m.Hostname, m.CPU, wording.Counted(m.CPUs, "CPU"))
 		add("System", m.OS, "kernel "+m.Kernel)
 	}
 	add("Tool", strings.TrimSpace("Touchstone "+c.Tool.Version+" "+c.Tool.Commit))
@@ -130,7 +131,7 @@ func runs(c *ab.Document) document.Block {
 			ratio := &c.Values[n].Ratios[i]
 			detail := ratio.Reason
 			if detail == "" {
-				detail = ratio.IntervalText() + ", " + quantity.Counted(ratio.Blocks, "block")
+				detail = ratio.IntervalText() + ", " + wording.Counted(ratio.Blocks, "block")
 			}
 			row = append(row, lines(ratio.RatioText(), detail))
 		}

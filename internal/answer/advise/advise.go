@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/advice"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Document is the document of an advice.
@@ -58,7 +59,7 @@ func answer(a *advice.Advice) []document.Text {
 	case len(best) == 1:
 		return text("No single recommendation for %s: no target is shown to cost less than %s, and not every other target is shown to cost more.", a.Profile.Title(), best[0])
 	}
-	return text("No single recommendation for %s: no difference is shown between %s, and no target is shown to cost less.", a.Profile.Title(), quantity.Listed(best))
+	return text("No single recommendation for %s: no difference is shown between %s, and no target is shown to cost less.", a.Profile.Title(), wording.Listed(best))
 }
 
 const noInterval = "the reference has no interval, and neither has a target with too few blocks."
@@ -111,7 +112,7 @@ func sentence(o *advice.Order, unit string) string {
 	case o.Dependent:
 		evidence += "; the difference of a block depends on the blocks before, so more blocks of this run do not help"
 	case o.More > 0:
-		evidence += fmt.Sprintf("; about %s may show it", quantity.Counted(o.More, "more "+unit))
+		evidence += fmt.Sprintf("; about %s may show it", wording.Counted(o.More, "more "+unit))
 	}
 	return fmt.Sprintf("no difference is shown between %s and %s: %s", o.Better, o.Worse, evidence)
 }
@@ -128,7 +129,7 @@ func withoutPlace(a *advice.Advice) []document.Item {
 	}
 	var items []document.Item
 	for _, reason := range reasons {
-		items = append(items, document.Item{Span: document.Span{Text: quantity.Listed(targets[reason]) + ": " + quantity.OneLine(reason)}})
+		items = append(items, document.Item{Span: document.Span{Text: wording.Listed(targets[reason]) + ": " + quantity.OneLine(reason)}})
 	}
 	return items
 }
@@ -203,7 +204,7 @@ func introduction(a *advice.Advice) string {
 	text += ". "
 	if c.Nodes > 0 && c.Memory > 0 {
 		return text + fmt.Sprintf("overhead.podFixed is the upper end of the interval for the memory of a pod on one more node, from %s; kubectl patch runtimeclass %s --patch-file FILE sets it.",
-			quantity.Counted(c.Nodes, "node"), c.Handler)
+			wording.Counted(c.Nodes, "node"), c.Handler)
 	}
 	if c.Memory == 0 {
 		return text + "It has no overhead: " + quantity.OneLine(c.Reason) + ". This command measures it:"

@@ -12,6 +12,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Document is the document of a comparison.
@@ -41,7 +42,7 @@ func answer(c *sides.Comparison) []document.Text {
 }
 
 func side(letter, name string, runs []sides.Run) document.Fact {
-	return document.Fact{Name: letter, Text: name + ", " + quantity.Counted(len(runs), "run")}
+	return document.Fact{Name: letter, Text: name + ", " + wording.Counted(len(runs), "run")}
 }
 
 // runs lists the runs of both sides.
@@ -55,7 +56,7 @@ func runs(c *sides.Comparison) document.Block {
 			t.Rows = append(t.Rows, document.Cells(side.letter, r.ID, r.Started, r.Host, r.Plan, strconv.Itoa(r.Trials)))
 		}
 	}
-	return document.Section{ID: "runs", Title: quantity.Counted(len(c.A)+len(c.B), "run"), Folded: true, Blocks: []document.Block{t}}
+	return document.Section{ID: "runs", Title: wording.Counted(len(c.A)+len(c.B), "run"), Folded: true, Blocks: []document.Block{t}}
 }
 
 // differences lists the facts that differ and were allowed.
@@ -125,7 +126,7 @@ func oneSided(c *sides.Comparison) []document.Block {
 	if len(c.OneSided) == 0 {
 		return nil
 	}
-	return []document.Block{document.Section{ID: "one-sided", Title: quantity.Counted(len(c.OneSided), "benchmark") + " only on one side", Folded: true, Blocks: []document.Block{t}}}
+	return []document.Block{document.Section{ID: "one-sided", Title: wording.Counted(len(c.OneSided), "benchmark") + " only on one side", Folded: true, Blocks: []document.Block{t}}}
 }
 
 // checks are the gated metrics, with a suite for each benchmark.

@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/sides"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // metrics are the metrics that show something, and then the others.
@@ -22,10 +23,10 @@ func metrics(c *sides.Comparison) []document.Block {
 	}
 	var blocks []document.Block
 	if findings != nil {
-		blocks = append(blocks, document.Section{ID: "shown", Title: quantity.Counted(len(findings), "metric") + " with a difference", Blocks: byBenchmark(findings)})
+		blocks = append(blocks, document.Section{ID: "shown", Title: wording.Counted(len(findings), "metric") + " with a difference", Blocks: byBenchmark(findings)})
 	}
 	if rest != nil {
-		blocks = append(blocks, document.Section{ID: "others", Title: quantity.Counted(len(rest), "metric") + " without a shown difference", Folded: true, Blocks: byBenchmark(rest)})
+		blocks = append(blocks, document.Section{ID: "others", Title: wording.Counted(len(rest), "metric") + " without a shown difference", Folded: true, Blocks: byBenchmark(rest)})
 	}
 	return blocks
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/counts"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Section is the counts that differ, and those that decide no gate. It has no block for a nil comparison.
@@ -64,7 +64,7 @@ func remark(cell *counts.Cell, count *counts.Count) string {
 	case count.Moved:
 		return "moved to another step"
 	case !cell.Shown:
-		return "not shown by " + quantity.Counted(min(cell.TracesA, cell.TracesB), "trace")
+		return "not shown by " + wording.Counted(min(cell.TracesA, cell.TracesB), "trace")
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Kind marks the JSON of a comparison with a file. docs/schema/counts.schema.json is its schema.
@@ -75,7 +76,7 @@ func benchmarks(d *counts.Deviation) document.Section {
 var words = map[stats.Answer]string{stats.Worse: "differs", stats.Inconclusive: "seems to differ in few traces", stats.NotWorse: "no stable count differs"}
 
 func sentence(d *counts.Deviation) string {
-	benchmarks := quantity.Counted(len(d.Cells), "benchmark")
+	benchmarks := wording.Counted(len(d.Cells), "benchmark")
 	switch d.Answer() {
 	case stats.Worse:
 		return fmt.Sprintf("Counts differ from the file. If the change is right, renew it: touchstone counts record %s --build %s", d.File, d.Now.Target)

@@ -13,6 +13,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/explain"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // rows are the largest numbers of rows in the tables of a call. Another row has the sum of the other causes. words is the largest number of other counts in a
@@ -121,7 +122,7 @@ func summary(e *explain.Explanation, p *explain.Phase) string {
 		return text + ". No part of its time is a cause."
 	}
 	if rest > 0 {
-		causes = append(causes, fmt.Sprintf("%s in %s", signed(sum), quantity.Counted(rest, "smaller part")))
+		causes = append(causes, fmt.Sprintf("%s in %s", signed(sum), wording.Counted(rest, "smaller part")))
 	}
 	return fmt.Sprintf("%s. Of %s: %s; %s unexplained.", text, signed(p.Difference.Median), strings.Join(causes, "; "), signed(p.Unexplained()))
 }
@@ -206,7 +207,7 @@ func times(e *explain.Explanation, p *explain.Phase, limit int) document.Block {
 		for _, part := range causes[limit:] {
 			sum += part.Difference
 		}
-		t.Rows = append(t.Rows, document.Cells("", "", quantity.Counted(len(causes)-limit, "smaller part"), "", "", signed(sum)))
+		t.Rows = append(t.Rows, document.Cells("", "", wording.Counted(len(causes)-limit, "smaller part"), "", "", signed(sum)))
 	}
 	t.Rows = append(t.Rows, document.Cells("", "", "unexplained", "", "", signed(p.Unexplained())))
 	return t
@@ -228,7 +229,7 @@ func counts(e *explain.Explanation, b *explain.Benchmark, p *explain.Phase, limi
 			rest = rest[words:]
 		}
 		if len(rest) > 0 {
-			note = append(note, document.Text{Text: fmt.Sprintf("%d more: %s", len(rest), command(e, b)), Tone: document.Faint})
+			note = append(note, document.Text{Text: fmt.Sprintf("%s more: %s", wording.Counted(len(rest), "count"), command(e, b)), Tone: document.Faint})
 		}
 	}
 	for i := range list {

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 const (
@@ -191,7 +192,7 @@ func strip(r *fleet.Report, m *fleet.Metric) (document.Lanes, bool) {
 			lane.Samples.Values = append(lane.Samples.Values, document.Sample{Value: m.Cost(v.Ratio), Order: int32(node), Hollow: !v.Counts, Note: text})
 		}
 		if names != nil {
-			lane.Text += "; odd: " + quantity.Shortlist(names, "nodes")
+			lane.Text += "; odd: " + wording.Shortlist(names, "nodes")
 		}
 		figure.Lanes = append(figure.Lanes, lane)
 	}

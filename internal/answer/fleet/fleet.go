@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // The text of a fleet fits on a screen of 40 lines. A page has everything.
@@ -36,7 +37,7 @@ func NoPages(string) string { return "" }
 // Document is the document of a fleet.
 func Document(r *fleet.Report, pages Pages) *document.Document {
 	d := &document.Document{
-		Kind: "fleet", Title: fmt.Sprintf("%s on %s", r.Plan, quantity.Counted(len(r.Nodes), "node")), Notes: notes(r), Answer: answer(r), Checks: checks(r), Suite: "fleet " + r.ID,
+		Kind: "fleet", Title: fmt.Sprintf("%s on %s", r.Plan, wording.Counted(len(r.Nodes), "node")), Notes: notes(r), Answer: answer(r), Checks: checks(r), Suite: "fleet " + r.ID,
 		Records: func() document.Records { return records(r) }, Data: func() any { return newData(r) }, Whole: "touchstone report " + r.ID + " -o json",
 	}
 	d.Blocks = append(d.Blocks, overview(r))
@@ -55,7 +56,7 @@ func notes(r *fleet.Report) []document.Text {
 		texts = append(texts, document.Text{Text: fmt.Sprintf("Run %s %sis left out: %s.", l.Run, nodePrefix(l.Node), l.Reason), Tone: document.Alarm})
 	}
 	if rest := len(r.LeftOut) - len(texts); rest > 0 {
-		texts = append(texts, document.Text{Text: fmt.Sprintf("%s left out for such reasons; JSON has them all.", quantity.Counted(rest, "more run")), Tone: document.Alarm})
+		texts = append(texts, document.Text{Text: fmt.Sprintf("%s left out for such reasons; JSON has them all.", wording.Counted(rest, "more run")), Tone: document.Alarm})
 	}
 	states := map[result.State][]int{}
 	for i := range r.Nodes {
@@ -94,8 +95,8 @@ func answer(r *fleet.Report) []document.Text {
 		add(fmt.Sprintf("Unlike the other nodes of their kind: %s", r.Names(places)), document.Bad)
 	}
 	if facts, kinds := len(r.SeparationTexts()), len(r.KindTexts()); isLong(r) && facts+kinds > 0 {
-		add(fmt.Sprintf("Also: %s of slow and fast nodes, %s between kinds of nodes; touchstone report %s --site pages shows them", quantity.Counted(facts, "fact"),
-			quantity.Counted(kinds, "difference"), r.ID), document.Plain)
+		add(fmt.Sprintf("Also: %s of slow and fast nodes, %s between kinds of nodes; touchstone report %s --site pages shows them", wording.Counted(facts, "fact"),
+			wording.Counted(kinds, "difference"), r.ID), document.Plain)
 	}
 	return texts
 }
@@ -272,10 +273,10 @@ func differences(r *fleet.Report) []document.Block {
 	for _, g := range r.Gaps() {
 		text := fmt.Sprintf("%s: %s", r.Names(g.Nodes), g.Reason)
 		if len(g.Targets) < len(r.Targets) {
-			text = quantity.Shortlist(g.Targets, "targets") + " on " + text
+			text = wording.Shortlist(g.Targets, "targets") + " on " + text
 		}
 		if len(g.Metrics) < len(r.Metrics) {
-			text += " (" + quantity.Shortlist(g.Metrics, "metrics") + ")"
+			text += " (" + wording.Shortlist(g.Metrics, "metrics") + ")"
 		}
 		gaps = append(gaps, document.Item{Span: document.Span{Text: text + "."}})
 	}
@@ -321,7 +322,7 @@ func facts(r *fleet.Report) document.Block {
 			values = append(values, fmt.Sprintf("%s on %s", orUnknown(g.Value), r.Names(g.Runs)))
 		}
 		if rest := len(groups) - len(values); rest > 0 {
-			values = append(values, quantity.Counted(rest, "more value"))
+			values = append(values, wording.Counted(rest, "more value"))
 		}
 		items = append(items, document.Fact{Name: row.Name(), Text: strings.Join(values, "; ")})
 	}

@@ -5,6 +5,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 const (
@@ -51,7 +52,7 @@ func course(s *history.Series, hasIntervals bool) document.Course {
 		p := &s.Points[i]
 		c.Points = append(c.Points, document.Point{
 			Labels: []string{p.StartedText(), p.Run}, Value: p.Value, Remark: p.Remark(),
-			Text: quantity.Text(p.Value, s.Metric.Unit) + ", " + quantity.Counted(p.Trials, "trial"),
+			Text: quantity.Text(p.Value, s.Metric.Unit) + ", " + wording.Counted(p.Trials, "trial"),
 		})
 	}
 	for i := range s.Changes {

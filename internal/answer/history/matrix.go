@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 const matrixNote = "Each cell has the last change of the level of a series, with its p-value and the first run after it. Coloured changes have a direction, with stronger colours for larger ones."
@@ -69,7 +70,7 @@ func matrix(h *history.History) document.Matrix {
 
 // lastChange is the last change of a series, or the reason why it has none.
 func lastChange(s *history.Series) document.MatrixCell {
-	runs := quantity.Counted(len(s.Points), "run")
+	runs := wording.Counted(len(s.Points), "run")
 	if len(s.Changes) == 0 {
 		text := "no change"
 		if s.Short() {

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/finding"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // benchmark is the section of a benchmark.
@@ -56,7 +57,7 @@ func remarks(s *analysis.Section) string {
 	if s.Baseline == "" {
 		return "; no trial is ok"
 	}
-	summary := "; " + quantity.Counted(s.Blocks, "block")
+	summary := "; " + wording.Counted(s.Blocks, "block")
 	if s.BaselineNote != "" {
 		summary += "; compared with " + s.Baseline + ", because " + s.BaselineNote
 	}

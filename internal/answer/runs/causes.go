@@ -8,8 +8,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/explain"
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Limits on the parts of a page, which share its size.
@@ -41,7 +41,7 @@ func (b *builder) causes(r *analysis.Run) []document.Block {
 			baselineFirst(lines, func(l analysis.TraceTimeline) bool { return l.Target == bench.Sections[0].Baseline })
 			inner := timelineOf(lines[:min(len(lines), limit)])
 			if rest := len(lines) - limit; rest > 0 {
-				inner = append(inner, text(fmt.Sprintf("The processes on %s: touchstone export %s.", quantity.Counted(rest, "more target"), r.ID)))
+				inner = append(inner, text(fmt.Sprintf("The processes on %s: touchstone export %s.", wording.Counted(rest, "more target"), r.ID)))
 			}
 			inner = append(inner, b.pairs(bench, targets, limit)...)
 			if inner != nil {
@@ -95,7 +95,7 @@ func (b *builder) pairs(bench *analysis.Benchmark, targets []string, limit int) 
 		}
 	}
 	if rest > 0 {
-		blocks = append(blocks, text(fmt.Sprintf("%s of the targets %s: touchstone explain A B --run %s --benchmark %s.", quantity.Counted(rest, "more pair"), strings.Join(targets, ", "), b.report.Runs[0].ID, bench.Name)))
+		blocks = append(blocks, text(fmt.Sprintf("%s of the targets %s: touchstone explain A B --run %s --benchmark %s.", wording.Counted(rest, "more pair"), strings.Join(targets, ", "), b.report.Runs[0].ID, bench.Name)))
 	}
 	return blocks
 }

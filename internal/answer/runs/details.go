@@ -9,7 +9,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/finding"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // targets is the table of the targets of the only run.
@@ -88,7 +88,7 @@ func outcomes(s *analysis.Section) document.Block {
 	for _, o := range list {
 		f := document.Fact{Name: strings.Join(o.targets, ", "), Text: o.counts}
 		if o.why == "" && len(o.targets) > mostNamed {
-			f.Name = quantity.Counted(len(o.targets), "target")
+			f.Name = wording.Counted(len(o.targets), "target")
 		}
 		if len(o.targets) > 1 {
 			f.Text += " each"

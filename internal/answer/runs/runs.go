@@ -17,6 +17,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 const (
@@ -213,7 +214,7 @@ func Host(r *analysis.Run) string {
 	if !h.IsKnown() {
 		return result.UnknownHost
 	}
-	parts := []string{fmt.Sprintf("%s: %s, %s", h.Hostname, h.CPU, quantity.Counted(h.CPUs, "CPU")), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
+	parts := []string{fmt.Sprintf("%s: %s, %s", h.Hostname, h.CPU, wording.Counted(h.CPUs, "CPU")), quantity.Text(float64(h.Memory), result.Bytes), h.OS, "kernel " + h.Kernel, "cgroup " + h.Cgroup}
 	if h.Nature() != result.Physical {
 		parts = append(parts, h.NatureText())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // traces are the tables of the traces of a run, a table a benchmark.
@@ -42,7 +43,7 @@ func traces(r *analysis.Run) []document.Block {
 		if len(times.Rows) > 1 {
 			blocks = append(blocks, text("The step's own time in these traces, by the state of the component's threads. No moment counts twice, and a tracer slows down, so this is for shares only. touchstone explain compares two targets."), times)
 		}
-		s.Blocks = append(s.Blocks, document.Section{Title: fmt.Sprintf("%s, %s", key.Title(), quantity.Counted(count, "trace")), Folded: true, Blocks: blocks})
+		s.Blocks = append(s.Blocks, document.Section{Title: fmt.Sprintf("%s, %s", key.Title(), wording.Counted(count, "trace")), Folded: true, Blocks: blocks})
 		cells = rest
 	}
 	return []document.Block{s}

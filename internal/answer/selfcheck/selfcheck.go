@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/selfcheck"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 const (
@@ -109,7 +110,7 @@ func parts(r *selfcheck.Record) []document.Block {
 	add(ownTitle, overhead(r), fmt.Sprintf("Touchstone's own CPU time: %s of the time of all trials.", quantity.Percent(r.Self)))
 	add(limitsTitle, limits(r), fmt.Sprintf("In any part of the distribution, with a probability of %s, as a share of the median.", quantity.Percent(stats.Power)))
 	if r.Counts != nil {
-		add(countsTitle, nil, append(learned(r.Counts), fmt.Sprintf("Of %s. Gates by counts leave out the calls that vary, in the steps and components where they do.", quantity.Counted(r.Counts.Traces, "trace")))...)
+		add(countsTitle, nil, append(learned(r.Counts), fmt.Sprintf("Of %s. Gates by counts leave out the calls that vary, in the steps and components where they do.", wording.Counted(r.Counts.Traces, "trace")))...)
 	}
 	return blocks
 }

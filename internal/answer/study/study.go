@@ -10,8 +10,8 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/answer/runs"
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/finding"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/reproduce"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // mostComparisons is the largest number of comparisons of a claim.
@@ -133,9 +133,9 @@ func reading(c *reproduce.Claim, exceptions []*reproduce.Comparison) document.It
 	}
 	switch n := len(out.Lines); {
 	case n > 0 && len(exceptions) > 0:
-		out.Text += "; " + quantity.Counted(n, "other comparison")
+		out.Text += "; " + wording.Counted(n, "other comparison")
 	case n > 0:
-		out.Text += "; " + quantity.Counted(n, "comparison")
+		out.Text += "; " + wording.Counted(n, "comparison")
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Options describe the place of the summary.
@@ -63,7 +64,7 @@ func Document(r *report.Report, o Options) *document.Document {
 	}
 	pointer := "All the rest: " + o.Command
 	if rest > 0 {
-		pointer = fmt.Sprintf("%s and all the rest: %s", quantity.Counted(rest, "warning"), o.Command)
+		pointer = fmt.Sprintf("%s and all the rest: %s", wording.Counted(rest, "warning"), o.Command)
 	}
 	if o.Page != "" {
 		pointer += ", page " + o.Page
@@ -94,7 +95,7 @@ func title(r *report.Report) string {
 			parts = append(parts, "VM")
 		}
 		system, _, _ := strings.Cut(strings.Replace(h.OS, " GNU/Linux", "", 1), " (")
-		parts = append(parts, quantity.Counted(h.CPUs, "CPU"), system)
+		parts = append(parts, wording.Counted(h.CPUs, "CPU"), system)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -109,7 +110,7 @@ func lacking(run *analysis.Run, g grid) string {
 		}
 	}
 	if dimensions != nil {
-		parts = append(parts, "Not measured: "+strings.TrimSpace(quantity.Shortlist(dimensions, "")))
+		parts = append(parts, "Not measured: "+strings.TrimSpace(wording.Shortlist(dimensions, "")))
 	}
 	var missing []string
 	for _, t := range run.Targets {
@@ -118,10 +119,10 @@ func lacking(run *analysis.Run, g grid) string {
 		}
 	}
 	if missing != nil {
-		parts = append(parts, "Not available: "+quantity.Shortlist(missing, "targets"))
+		parts = append(parts, "Not available: "+wording.Shortlist(missing, "targets"))
 	}
 	if g.rest != nil {
-		parts = append(parts, "Also: "+strings.TrimSpace(quantity.Shortlist(g.rest, "")))
+		parts = append(parts, "Also: "+strings.TrimSpace(wording.Shortlist(g.rest, "")))
 	}
 	return strings.Join(parts, ". ")
 }

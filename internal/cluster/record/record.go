@@ -28,6 +28,8 @@ import (
 	"sync"
 	"time"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
@@ -95,7 +97,7 @@ type Record struct {
 
 // Decode reads the value of a record.
 func (r Record) Decode(value any) error {
-	if err := json.Unmarshal(r.Data, value); err != nil {
+	if err := jsonv1.Unmarshal(r.Data, value); err != nil {
 		return fmt.Errorf("read record %d (%s): %w", r.Number, r.Kind, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/host/facts"
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Thresholds of poor states.
@@ -256,7 +257,7 @@ func (m state) loadReading() reading {
 	if err != nil {
 		return unknown("/proc/loadavg has no number")
 	}
-	summary := fmt.Sprintf("load average %.2f on %d CPUs", load, m.facts.CPUs)
+	summary := fmt.Sprintf("load average %.2f on %s", load, wording.Counted(m.facts.CPUs, "CPU"))
 	if m.sample != nil {
 		summary += fmt.Sprintf(", %.0f %% of the CPU time in use", 100*m.sample.busy)
 	}
@@ -264,7 +265,7 @@ func (m state) loadReading() reading {
 		return good(summary)
 	}
 	r = poor(summary, "stop them or wait")
-	r.about = fmt.Sprintf("the load average is %.2f on %d CPUs before the run", load, m.facts.CPUs)
+	r.about = fmt.Sprintf("the load average is %.2f on %s before the run", load, wording.Counted(m.facts.CPUs, "CPU"))
 	return r
 }
 
@@ -329,7 +330,7 @@ func (m state) ksmReading() reading {
 	if n := m.Number(machine.KSM + "pages_sharing"); n != nil {
 		sharing = *n
 	}
-	r = poor(fmt.Sprintf("on, %d pages merged", sharing), "switch it off for figures of memory (echo 2 > /"+machine.KSM+"run)")
+	r = poor(fmt.Sprintf("on, %s merged", wording.Counted(int(sharing), "page")), "switch it off for figures of memory (echo 2 > /"+machine.KSM+"run)")
 	r.about = fmt.Sprintf("KSM merges equal pages (%d now)", sharing)
 	return r
 }

@@ -228,8 +228,8 @@ func TestSample(t *testing.T) {
 		{"busy, with a guest, whose time is in user", idleStat, "cpu  190 0 100 9860 0 0 0 0 50 0", Good, Poor, "60 % of the CPU time in use"},
 		{"stolen", idleStat, "cpu  100 0 100 9940 0 0 0 10 0 0", Poor, Good, "0 % of the CPU time in use"},
 		{"waiting for I/O is not use", idleStat, "cpu  100 0 100 9800 150 0 0 0 0 0", Good, Good, "0 % of the CPU time in use"},
-		{"a copy of a machine", idleStat, idleStat, Good, Good, "load average 0.10 on 1 CPUs"},
-		{"a guest that was moved", idleStat, "cpu  10 0 10 980 0 0 0 0 0 0", Good, Good, "load average 0.10 on 1 CPUs"},
+		{"a copy of a machine", idleStat, idleStat, Good, Good, "load average 0.10 on 1 CPU"},
+		{"a guest that was moved", idleStat, "cpu  10 0 10 980 0 0 0 0 0 0", Good, Good, "load average 0.10 on 1 CPU"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
+
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // thermalReading compares temperatures with the trip points where the kernel slows the CPU (passive, hot), and with the critical temperatures of
@@ -61,7 +63,7 @@ func (m state) thermalReading() reading {
 		parts = append(parts, fmt.Sprintf("%.0f °C on %s, %.0f K below its limit", closest.now, closest.name, closest.limit-closest.now))
 	}
 	if hasCounter {
-		parts = append(parts, fmt.Sprintf("throttled %d times since boot", throttled))
+		parts = append(parts, fmt.Sprintf("throttled %s since boot", wording.Counted(int(throttled), "time")))
 	}
 	text := strings.Join(parts, ", ")
 	if throttled == 0 && (!closest.hasHeadroom || closest.limit-closest.now >= headroomLeast) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/host/machine"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Thresholds for the disturbance of a trial.
@@ -205,7 +206,7 @@ func (s *Sampler) marks(b, e Snapshot, d result.Disturbance, loads []Resource) [
 		mark("programs waited for I/O %.1f %% of the time", 100**d.IOPressure)
 	}
 	if d.Throttled != nil && *d.Throttled > 0 {
-		mark("CPUs were throttled %d times because they were too hot", *d.Throttled)
+		mark("CPUs were throttled %s because they were too hot", wording.Counted(int(*d.Throttled), "time"))
 	}
 	if e.ceiling > 0 && e.ceiling < b.ceiling {
 		mark("the highest frequency the CPUs may take fell from %.0f to %.0f MHz", b.ceiling, e.ceiling)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Change is the kind of a difference.
@@ -152,11 +154,11 @@ func judge(files []File) (Result, string) {
 	case len(files) == 0:
 		return SameFiles, "the archives order or encode the same files differently"
 	case onlyTimes:
-		return SameTimes, fmt.Sprintf("%s with another time of modification", number(len(files), "file"))
+		return SameTimes, fmt.Sprintf("%s with another time of modification", wording.Counted(len(files), "file"))
 	}
 	var parts []string
 	for _, what := range slices.Sorted(maps.Keys(ports)) {
-		parts = append(parts, fmt.Sprintf("%s for %s", number(ports[what], "ELF file"), what))
+		parts = append(parts, fmt.Sprintf("%s for %s", wording.Counted(ports[what], "ELF file"), what))
 	}
 	for _, p := range []struct{ key, words string }{
 		{string(Content), "with other content"},
@@ -174,10 +176,10 @@ func judge(files []File) (Result, string) {
 			part := fmt.Sprintf("%d %s", n, p.words)
 			var elf []string
 			for _, arch := range slices.Sorted(maps.Keys(programs[p.key])) {
-				elf = append(elf, number(programs[p.key][arch], "ELF file")+" for "+arch)
+				elf = append(elf, wording.Counted(programs[p.key][arch], "ELF file")+" for "+arch)
 			}
 			if len(elf) > 0 {
-				part += " with " + strings.Join(elf, " and ")
+				part += " with " + wording.Listed(elf)
 			}
 			parts = append(parts, part)
 		}
@@ -187,17 +189,9 @@ func judge(files []File) (Result, string) {
 
 // contents describes a layer without a counterpart.
 func contents(l *Layer) string {
-	text := number(l.Files, "file")
+	text := wording.Counted(l.Files, "file")
 	for _, arch := range slices.Sorted(maps.Keys(l.ELF)) {
-		text += fmt.Sprintf(", %s for %s", number(l.ELF[arch], "ELF file"), arch)
+		text += fmt.Sprintf(", %s for %s", wording.Counted(l.ELF[arch], "ELF file"), arch)
 	}
 	return text
-}
-
-// number spells a count with its noun.
-func number(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Sizes of a course, in units of its drawing.
@@ -92,7 +92,7 @@ func (b *builder) course(c *document.Course) *course {
 	if out.Axis, out.Drawn = web.NewAxis(values, c.Unit, courseBottom, courseTop); out.Drawn {
 		out.draw(c, intervals)
 	}
-	out.Table, out.Summary = b.table(c.Table()), quantity.Counted(len(c.Points), "value")
+	out.Table, out.Summary = b.table(c.Table()), wording.Counted(len(c.Points), "value")
 	return out
 }
 

@@ -17,8 +17,8 @@ import (
 	"unicode"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 //go:embed document.css
@@ -267,7 +267,7 @@ func (b *builder) blocks(blocks []document.Block, level int) []block {
 			s := &section{Anchor: b.sections[source.ID], Title: source.Title, Short: cmp.Or(source.Short, source.Title), Note: source.Note, Level: level, Folded: source.Folded && source.Title != ""}
 			s.Blocks = b.blocks(source.Blocks, inner)
 			if n := alarms(s.Blocks); n > 0 {
-				s.Alarms = quantity.Counted(n, "alarm")
+				s.Alarms = wording.Counted(n, "alarm")
 			}
 			out = append(out, block{Section: s})
 		case document.Facts:

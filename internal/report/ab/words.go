@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Question is the question of the comparison.
@@ -43,7 +44,7 @@ func (d *Document) Extent() string {
 	}
 	runs := "no run after the calibration"
 	if d.MostRuns > 0 {
-		runs = fmt.Sprintf("%d of %d runs of %s", len(d.Runs), d.MostRuns, quantity.Counted(d.Blocks, "block"))
+		runs = fmt.Sprintf("%d of %d runs of %s", len(d.Runs), d.MostRuns, wording.Counted(d.Blocks, "block"))
 	}
 	return fmt.Sprintf("margin %s; %s; %v", quantity.Percent(d.Margin), runs, quantity.RoundedTime(seconds(d.Spent)))
 }

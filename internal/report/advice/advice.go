@@ -32,10 +32,10 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/lists"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Advice is the answer for one profile.
@@ -243,7 +243,7 @@ func (a *Advice) refusal(d *data, t result.Target) string {
 			i := slices.IndexFunc(s.section.Targets, func(o analysis.Outcome) bool { return o.Target == t.Name })
 			if i >= 0 && a.IsFleet && s.section.Targets[i].LostShare() > stats.MostLost {
 				o := &s.section.Targets[i]
-				return fmt.Sprintf("it lost trials of %s on %d of %s, so the rest may look better than the target is", s.Title(), o.Lost, quantity.Counted(o.OK+o.Lost, "node"))
+				return fmt.Sprintf("it lost trials of %s on %d of %s, so the rest may look better than the target is", s.Title(), o.Lost, wording.Counted(o.OK+o.Lost, "node"))
 			}
 			if i >= 0 && s.section.Targets[i].LostShare() > stats.MostLost {
 				return fmt.Sprintf("%s of %s, so the rest may look better than the target is", s.section.Targets[i].LostText(), s.Title())
@@ -272,7 +272,7 @@ func (a *Advice) complete(d *data, targets []result.Target) []result.Target {
 		}
 	}
 	if len(gaps) > 0 {
-		a.Reason = "no target has a usable value of " + quantity.Listed(gaps)
+		a.Reason = "no target has a usable value of " + wording.Listed(gaps)
 	}
 	return targets
 }

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/report/fleet"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // PodShare is the share of the pods whose memory the overhead of a class bounds.
@@ -153,7 +153,7 @@ func counted(nodes int) string {
 	if nodes == 1 {
 		return "1 node has"
 	}
-	return quantity.Counted(nodes, "node") + " have"
+	return wording.Counted(nodes, "node") + " have"
 }
 
 // handler makes a DNS label of a runtime with its options.
@@ -210,7 +210,7 @@ func (c *Class) measure(run *result.Run, target string) {
 	case ok:
 		c.Memory = bound
 	case len(peaks) < stats.BoundSamples(PodShare):
-		c.Reason = fmt.Sprintf("%s has %s of %s, and a bound for %.0f %% of the pods needs %d", target, quantity.Counted(len(peaks), "trial"), podBenchmark, 100*PodShare, stats.BoundSamples(PodShare))
+		c.Reason = fmt.Sprintf("%s has %s of %s, and a bound for %.0f %% of the pods needs %d", target, wording.Counted(len(peaks), "trial"), podBenchmark, 100*PodShare, stats.BoundSamples(PodShare))
 	default:
 		c.Reason = fmt.Sprintf("%s has lost too many trials of %s for a bound", target, podBenchmark)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/lists"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Source is a metric of a benchmark in a run.
@@ -108,7 +108,7 @@ func (d *data) lack(dimension result.Dimension, target string) string {
 		case len(c.Points) >= stats.MinSamples:
 			reason = s.Metric.Name + " is not above 0, so it has no ratio"
 		case len(c.Points) > 0:
-			reason = fmt.Sprintf("%s has %s, and needs %d", s.Metric.Name, quantity.Counted(len(c.Points), d.unit), stats.MinSamples)
+			reason = fmt.Sprintf("%s has %s, and needs %d", s.Metric.Name, wording.Counted(len(c.Points), d.unit), stats.MinSamples)
 		case c.Reason != "":
 			reason = c.Reason
 		}

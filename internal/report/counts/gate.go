@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
 	"github.com/touchstone-bench/touchstone/internal/syscalls"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Prefix begins a gate by counts.
@@ -125,7 +125,7 @@ func (g *Gate) answer(name string, c *Cell) (stats.Answer, string) {
 		return stats.Worse, brief(excess)
 	case excess != nil:
 		return stats.Inconclusive, fmt.Sprintf("%s; %s a side do not show that these counts are stable: record both sides with --trace %d, or run touchstone selfcheck --target %s before",
-			brief(excess), quantity.Counted(min(c.TracesA, c.TracesB), "trace"), ShownBy, c.TargetB)
+			brief(excess), wording.Counted(min(c.TracesA, c.TracesB), "trace"), ShownBy, c.TargetB)
 	case len(decisive) == 0 && exclusions != nil:
 		return stats.Inconclusive, fmt.Sprintf("%s; these counts vary from trace to trace and decide nothing: leave %s out of the gate", brief(exclusions), name)
 	case exclusions != nil:
@@ -233,7 +233,7 @@ func (c *Comparison) Summary() string {
 			suspicions++
 		}
 	}
-	total := quantity.Counted(len(c.Cells), "traced benchmark")
+	total := wording.Counted(len(c.Cells), "traced benchmark")
 	switch {
 	case differences > 0:
 		return fmt.Sprintf("Counts differ in %d of %s.", differences, total)

@@ -33,6 +33,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Report is the content of a report of a fleet.
@@ -448,7 +449,7 @@ func (r *Report) value(node int, e *analysis.Estimated) Value {
 		v.effect.Effect, v.effect.Blocks = stats.Effect{Log: math.Log(c.Ratio), SE: c.LogSE}, c.N
 		switch {
 		case c.CI == nil:
-			v.Reason = fmt.Sprintf("%s; an interval needs %d", quantity.Counted(c.N, "common block"), stats.MinSamples)
+			v.Reason = fmt.Sprintf("%s; an interval needs %d", wording.Counted(c.N, "common block"), stats.MinSamples)
 		case c.Lost.Other > stats.MostLost:
 			v.Reason = fmt.Sprintf("%s of its blocks are lost", quantity.Percent(c.Lost.Other))
 		case c.Lost.Baseline > stats.MostLost:

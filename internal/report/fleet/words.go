@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Headline are the metrics that the benchmarks are about: those with a column of the summary or a phrase. Without one it is all metrics.
@@ -148,7 +149,7 @@ func (i OddItem) Text() string {
 
 // factsText lists facts: "Kernel 5.15 and CPU x".
 func factsText(facts []fact.Fact) string {
-	return quantity.Listed(lists.Convert(facts, func(f *fact.Fact) string { return f.Name() + " " + f.Text }))
+	return wording.Listed(lists.Convert(facts, func(f *fact.Fact) string { return f.Name() + " " + f.Text }))
 }
 
 // KindTexts are the shown differences between kinds in sentences.
@@ -158,7 +159,7 @@ func (r *Report) KindTexts() []string {
 		for _, k := range c.Kinds {
 			if k.Differs() {
 				texts = append(texts, fmt.Sprintf("%s of %s: the cost is %s on the %s of %s, and %s times that on %s", m.Metric.Name, c.Target,
-					quantity.Cost(k.Ratio, m.Metric), quantity.Counted(k.Nodes, "node"), k.Kind, quantity.FactorNumber(m.Cost(k.Quotient)), k.Reference))
+					quantity.Cost(k.Ratio, m.Metric), wording.Counted(k.Nodes, "node"), k.Kind, quantity.FactorNumber(m.Cost(k.Quotient)), k.Reference))
 			}
 		}
 	})
@@ -189,12 +190,12 @@ func (r *Report) SeparationTexts() []string {
 			if !s.Everywhere {
 				tier = ", in this metric alone"
 			}
-			text := fmt.Sprintf("all %s%s with %s are %s than all %d without%s", quantity.Counted(len(s.Nodes), "node"), scope, facts, word, len(s.Peers), tier)
+			text := fmt.Sprintf("all %s%s with %s are %s than all %d without%s", wording.Counted(len(s.Nodes), "node"), scope, facts, word, len(s.Peers), tier)
 			entry := lists.Place(&items, func(i *item) bool { return i.text == text }, item{text: text})
 			entry.subjects = append(entry.subjects, fmt.Sprintf("%s of %s (%s)", m.Metric.Name, c.Target, quantity.Factor(s.Quotient, m.Metric)))
 		}
 	})
-	return lists.Convert(items, func(i *item) string { return quantity.Listed(i.subjects) + ": " + i.text })
+	return lists.Convert(items, func(i *item) string { return wording.Listed(i.subjects) + ": " + i.text })
 }
 
 // Gap is nodes without a counting value for the same reason.
@@ -238,5 +239,5 @@ func (r *Report) Gaps() []Gap {
 
 // Names lists nodes: "a, b and 12 more nodes".
 func (r *Report) Names(nodes []int) string {
-	return quantity.Shortlist(lists.Convert(nodes, func(node *int) string { return r.Nodes[*node].Name }), "nodes")
+	return wording.Shortlist(lists.Convert(nodes, func(node *int) string { return r.Nodes[*node].Name }), "nodes")
 }

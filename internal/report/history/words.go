@@ -6,6 +6,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // StartedText spells the start of the run in UTC.
@@ -43,9 +44,9 @@ func (c *Change) Lines() []string {
 func (s *Series) Summary() string {
 	switch {
 	case s.Short():
-		return fmt.Sprintf("%s; a change needs at least %d.", quantity.Counted(len(s.Points), "run"), stats.MinHistory)
+		return fmt.Sprintf("%s; a change needs at least %d.", wording.Counted(len(s.Points), "run"), stats.MinHistory)
 	case len(s.Changes) == 0:
-		return fmt.Sprintf("%s; no change is shown.", quantity.Counted(len(s.Points), "run"))
+		return fmt.Sprintf("%s; no change is shown.", wording.Counted(len(s.Points), "run"))
 	}
-	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", quantity.Counted(len(s.Points), "run"), quantity.Counted(len(s.Changes), "change"))
+	return fmt.Sprintf("%s; %s. One series in twenty has a change by chance, and more if the machine drifts.", wording.Counted(len(s.Points), "run"), wording.Counted(len(s.Changes), "change"))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Class is a class of facts that can differ between runs.
@@ -51,7 +52,7 @@ func values(list []string) string {
 			list[i] = "unknown"
 		}
 	}
-	return strings.Join(list, " and ")
+	return wording.Listed(list)
 }
 
 // DifferError is the error for runs that differ in facts that the user has not allowed.

@@ -27,6 +27,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/report/counts"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Side is one side of a comparison.
@@ -494,7 +495,7 @@ func notes(a, b Side, single bool) []string {
 		for i, d := range describe(side.runs) {
 			r := &side.runs[i]
 			if shortRun*d.Trials < maximum {
-				list = append(list, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, quantity.Counted(d.Trials, "ok trial"), maximum))
+				list = append(list, fmt.Sprintf("Run %s (side %s) has %s, and another run has %d. Each run counts the same, so a short run widens the intervals.", r.ID, side.name, wording.Counted(d.Trials, "ok trial"), maximum))
 			}
 			if !r.Ended.IsZero() && r.Ended.Before(r.Started) || backwards(r) {
 				list = append(list, fmt.Sprintf("The clock of run %s (side %s) was set back while it ran. Its values do not depend on that clock.", r.ID, side.name))

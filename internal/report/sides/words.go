@@ -4,13 +4,13 @@ import (
 	"fmt"
 
 	"github.com/touchstone-bench/touchstone/internal/lists"
-	"github.com/touchstone-bench/touchstone/internal/quantity"
 	"github.com/touchstone-bench/touchstone/internal/stats"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Summary states the result in a sentence or two.
 func (c *Comparison) Summary() string {
-	text := quantity.Counted(len(c.Cells), "metric") + " compared"
+	text := wording.Counted(len(c.Cells), "metric") + " compared"
 	switch {
 	case c.Compared == 0:
 		text += "; none of them has a test."
@@ -36,7 +36,7 @@ func (c *Comparison) GateSummary() string {
 	if len(answers) > len(c.Gates) {
 		noun = "gated value"
 	}
-	gated := quantity.Counted(len(answers), noun)
+	gated := wording.Counted(len(answers), noun)
 	switch c.Outcome() {
 	case stats.Worse:
 		return fmt.Sprintf("Regression: of %s %d worse than the margin, %d undecided, %d not worse.", gated, failures, open, fine)

@@ -11,6 +11,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/cgroup"
 	"github.com/touchstone-bench/touchstone/internal/engine"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Amount is the free part and the whole of a resource of the host.
@@ -86,7 +87,7 @@ func (s Supply) lack(n bench.Needs, cost Cost) error {
 			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	part(containers*cost.Memory, "%d containers of %s", containers, bytesText(cost.Memory))
+	part(containers*cost.Memory, "%s of %s", wording.Counted(int(containers), "container"), bytesText(cost.Memory))
 	kernel := containers * containers * cost.Pair
 	part(kernel, "the kernel's tables for them with %s", bytesText(kernel))
 	part(n.Memory, "programs with %s", bytesText(n.Memory))
@@ -102,11 +103,11 @@ func (s Supply) lack(n bench.Needs, cost Cost) error {
 		{"memory", "free memory", strings.Join(parts, ", "), containers*cost.Memory + kernel + n.Memory + files, s.Memory, reserveOfBytes, bytesText},
 		{
 			"processes and threads", "raise kernel.pid_max and kernel.threads-max",
-			fmt.Sprintf("%d containers of %d", containers, cost.Tasks), containers * cost.Tasks, s.Tasks, reserveOf, countText,
+			fmt.Sprintf("%s of %d", wording.Counted(int(containers), "container"), cost.Tasks), containers * cost.Tasks, s.Tasks, reserveOf, countText,
 		},
 		{
 			"open files", "raise the limit (ulimit -n)",
-			fmt.Sprintf("%d containers of %d", containers, cost.Files), containers * cost.Files, s.Files, reserveOf, countText,
+			fmt.Sprintf("%s of %d", wording.Counted(int(containers), "container"), cost.Files), containers * cost.Files, s.Files, reserveOf, countText,
 		},
 	} {
 		if one.need == 0 || one.supply == nil {

@@ -37,7 +37,7 @@ mkdir -p "$root/root/store/runc/1.5.2/bin"
 cp "$root/usr/sbin/runc" "$root/root/store/runc/1.5.2/bin"
 printf '{"name": "runc", "version": "1.5.2", "programs": [{"name": "runc", "sha256": "%s"}]}' \
 	"$(sha256sum <"$root/usr/sbin/runc" | cut -d ' ' -f 1)" >"$root/root/store/runc/1.5.2/part.json"
-chroot "$root" touchstone setup --yes --from /root/store runc
+chroot "$root" touchstone setup --yes --allow-concurrent --from /root/store runc
 [ "$(chroot "$root" touchstone setup --path)" = /var/lib/touchstone/runtimes/runc/1.5.2/bin ]
 
 # The removal of the package also removes the leftovers of a killed run, and a purge removes cached images, but no file of a stranger.

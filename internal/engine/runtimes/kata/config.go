@@ -17,6 +17,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/target"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // Config is the effective configuration of a target. The zero value of a field means that the file leaves the choice to Kata.
@@ -388,7 +389,7 @@ func (c *Config) Write(dir, name string) (string, error) {
 func (c *Config) Notes() []string {
 	note := "configuration " + c.File
 	if len(c.DropIns) > 0 {
-		note += " and " + strings.Join(c.DropIns, ", ")
+		note = wording.Listed(append([]string{note}, c.DropIns...))
 	}
 	if len(c.Set) > 0 {
 		note += ", with " + strings.Join(c.Set, ", ")

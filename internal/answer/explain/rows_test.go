@@ -25,8 +25,8 @@ func TestRows(t *testing.T) {
 	expect.Equal(t, "the rows without a limit", len(causes)+2, len(times(e, p, math.MaxInt).(document.Table).Rows))
 	blocks := counts(e, b, p, rows{counts: 2})
 	expect.Equal(t, "the rows of counts", 3, len(blocks[0].(document.Table).Rows))
-	expect.Equal(t, "the line below", "7 more: touchstone explain native oci/runc --run "+run.ID+" --benchmark operations.container.lifecycle -o json", blocks[1].(document.Text).Text)
+	expect.Equal(t, "the line below", "7 counts more: touchstone explain native oci/runc --run "+run.ID+" --benchmark operations.container.lifecycle -o json", blocks[1].(document.Text).Text)
 	blocks = counts(e, b, p, rows{counts: 2, words: 3})
 	expect.Equal(t, "the counts in words", "Also different, from native to oci/runc: create runtime: mount 0 → 33, fsync 0 → 2; create container: mount 8 → 0.", blocks[1].(document.Text).Text)
-	expect.Equal(t, "the line below the words", "4 more: touchstone explain native oci/runc --run "+run.ID+" --benchmark operations.container.lifecycle -o json", blocks[2].(document.Text).Text)
+	expect.Equal(t, "the line below the words", "4 counts more: touchstone explain native oci/runc --run "+run.ID+" --benchmark operations.container.lifecycle -o json", blocks[2].(document.Text).Text)
 }

@@ -112,7 +112,8 @@ func fullDocument() Document {
 						{
 							Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1},
 							Faults: new(int64(900)), Switches: 40, Preemptions: 2, Times: map[string]TraceTime{"mount": {Running: 3, Queued: 2, Blocked: 1}},
-							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
+							Functions: map[string]int64{"fs/vfs_read": 7},
+							Wall:      map[string]time.Duration{WallRunning: 4, "mount": 1},
 						},
 					},
 				},

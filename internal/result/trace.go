@@ -49,6 +49,8 @@ type TraceCounts struct {
 	// Wall is the component's part of the step's own time: WallRunning, WallQueue, and waits by system call. No moment counts twice, so all parts
 	// of a step are at most its length.
 	Wall map[string]time.Duration `json:"wall_ns,omitempty"`
+	// Functions counts the entries of functions of the kernel, by "subsystem/name". Only a benchmark that observes them has it.
+	Functions map[string]int64 `json:"functions,omitempty"`
 }
 
 // The names in Times and Wall that are no system calls.
@@ -133,7 +135,7 @@ func (c TimeCause) Passive() bool {
 const (
 	// MaxTraceCounts is the largest number of steps and components of a trace.
 	MaxTraceCounts = 10_000
-	// MaxTraceNames is the largest number of system calls, and of programs, of a component in a step.
+	// MaxTraceNames is the largest number of system calls, of programs, and of functions, of a component in a step.
 	MaxTraceNames = 10_000
 )
 
@@ -180,7 +182,7 @@ func (c *TraceCounts) validate() error {
 	if err := c.validateTimes(); err != nil {
 		return err
 	}
-	for _, counts := range []map[string]int64{c.Calls, c.Programs} {
+	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Functions} {
 		if len(counts) > MaxTraceNames {
 			return fmt.Errorf("it has %d names; %d are allowed", len(counts), MaxTraceNames)
 		}

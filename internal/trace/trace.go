@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,6 +57,7 @@ type Tracer struct {
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs
 	hasFaults  bool       // the kernel has the tracepoint of page faults
+	isBare     bool       // only processes and programs are observed: no system calls and no times
 }
 
 // Start loads the programs into the kernel and attaches them. The error is an *Error.
@@ -136,11 +138,16 @@ const faultPoint = "page_fault_user"
 
 // loaded are the programs in the kernel, by the tracepoints that they are for.
 func (t *Tracer) loaded() map[string]*ebpf.Program {
-	return map[string]*ebpf.Program{
-		"sys_enter": t.objects.SysEnter, "sched_process_fork": t.objects.SchedProcessFork,
-		"sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
-		"sys_exit": t.objects.SysExit, "sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup, faultPoint: t.objects.PageFaultUser,
+	programs := map[string]*ebpf.Program{
+		"sched_process_fork": t.objects.SchedProcessFork, "sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
 	}
+	if !t.isBare {
+		maps.Copy(programs, map[string]*ebpf.Program{
+			"sys_enter": t.objects.SysEnter, "sys_exit": t.objects.SysExit, "sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup,
+			faultPoint: t.objects.PageFaultUser,
+		})
+	}
+	return programs
 }
 
 // Step makes the counts from now on belong to a step. The empty name stands for the time outside of all steps.

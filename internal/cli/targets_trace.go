@@ -64,6 +64,9 @@ func printTraces(w io.Writer, width int, rows []targetRow) {
 		}
 		printWrapped(w, width, "", text)
 	}
+	if slices.ContainsFunc(answers, func(r traceRow) bool { return !r.Works && r.Advice != "" }) {
+		printWrapped(w, width, "", "No other tracer takes its place: tracefs loses calls, and knows no components (docs/adr/0055-traces.md).")
+	}
 	switch {
 	case answers == nil:
 	case answers[0].Functions == "":

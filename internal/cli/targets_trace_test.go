@@ -21,7 +21,7 @@ func TestPrintTraces(t *testing.T) {
 		want           string
 	}{
 		"works":   {nil, nil, false, "\nTraces work: touchstone benchmark --trace 3 adds counts of system calls.\nsurface.functions counts functions of the kernel.\n"},
-		"no BTF":  {noBTF, noTracer, false, "\nTraces do not work: the kernel has no BTF; use another one.\n" + noFunctions},
+		"no BTF":  {noBTF, noTracer, false, "\nTraces do not work: the kernel has no BTF; use another one.\nNo other tracer takes its place: tracefs loses calls, and knows no components\n    (docs/adr/0055-traces.md).\n" + noFunctions},
 		"remote":  {nil, noTracer, true, "\noci/crun: Traces work: touchstone benchmark --trace 3 adds counts of system calls.\ndocker/runc: Traces do not work: it is elsewhere.\n" + noFunctions},
 		"unknown": {errors.New("busy"), noTracer, false, "\nTraces do not work: busy.\n" + noFunctions},
 	} {

@@ -25,6 +25,11 @@ type Trace struct {
 	Counts []TraceCounts `json:"counts,omitempty"`
 }
 
+// OfFunctions reports whether the trace counts functions of the kernel, and no system calls.
+func (t *Trace) OfFunctions() bool {
+	return slices.ContainsFunc(t.Counts, func(c TraceCounts) bool { return len(c.Functions) > 0 })
+}
+
 // TraceCounts counts the work of the processes of a component in a step of a trace. Steps are in the order of their begin.
 type TraceCounts struct {
 	// Step is the name of a phase, or "phase/Step". It is empty for the time outside of all calls of the engine.

@@ -133,6 +133,9 @@ func (f *Functions) Attach() (count int, took time.Duration, err error) {
 	if err := f.attach(begin); err != nil {
 		return 0, 0, fmt.Errorf("attach to the functions of the kernel: %w", errors.Join(err, f.detach()))
 	}
+	if err := f.objects.Counting.Set(uint32(1)); err != nil {
+		return 0, 0, fmt.Errorf("begin to count functions: %w", err)
+	}
 	end, err := clock()
 	return len(f.sites.addresses), time.Duration(end - begin), err
 }
@@ -170,7 +173,7 @@ func (f *Functions) attachTo(program *ebpf.Program, addresses []uintptr) error {
 
 // Stop detaches the programs, removes them from the kernel, and returns the counts by component.
 func (f *Functions) Stop() (counts []result.TraceCounts, err error) {
-	err = errors.Join(f.detach(), f.tracer.detach())
+	err = errors.Join(f.objects.Counting.Set(uint32(0)), f.detach(), f.tracer.detach())
 	if err == nil {
 		err = f.tracer.complete()
 	}

@@ -29,6 +29,7 @@ const (
 	functionsProgFunctionEntry  = "function_entry"
 	functionsProgInterruptBegin = "interrupt_begin"
 	functionsProgInterruptEnd   = "interrupt_end"
+	functionsVarCounting        = "counting"
 	functionsVarLost            = "lost"
 )
 
@@ -92,7 +93,8 @@ type functionsMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type functionsVariableSpecs struct {
-	Lost *ebpf.VariableSpec `ebpf:"lost"`
+	Counting *ebpf.VariableSpec `ebpf:"counting"`
+	Lost     *ebpf.VariableSpec `ebpf:"lost"`
 }
 
 // functionsObjects contains all objects after they have been loaded into the kernel.
@@ -132,7 +134,8 @@ func (m *functionsMaps) Close() error {
 //
 // It can be passed to loadFunctionsObjects or ebpf.CollectionSpec.LoadAndAssign.
 type functionsVariables struct {
-	Lost *ebpf.Variable `ebpf:"lost"`
+	Counting *ebpf.Variable `ebpf:"counting"`
+	Lost     *ebpf.Variable `ebpf:"lost"`
 }
 
 // functionsPrograms contains all programs after they have been loaded into the kernel.

@@ -227,22 +227,25 @@ touchstone cleanup && umount /sys/kernel/tracing`
 	return append(work, job.Step{Name: "functions-killed", Args: []string{"sh", "-c", script}, Limit: stepLimit})
 }
 
-// checkFunctions checks that most functions of the kernel are observed, that containers without a sandbox reach as many as a process, and that the sandbox reaches
-// more parts of the kernel itself.
+// checkFunctions checks that most functions of the kernel are observed, that containers without a sandbox reach as many as a process, and that gVisor, which has a
+// network of its own, reaches few of the network.
 func checkFunctions(t *testing.T, run result.Run) {
 	t.Helper()
 	const leastObserved, leastReached = 20_000, 500
-	sizes := map[string]float64{}
+	sizes, networks := map[string]float64{}, map[string]float64{}
 	for _, trial := range run.Trials {
 		if trial.Status != result.OK {
 			t.Fatalf("%s on %s is %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
 		}
-		sizes[trial.Target] = trial.Values("HostFunctionsReached")[0]
+		sizes[trial.Target], networks[trial.Target] = trial.Values("HostFunctionsReached")[0], trial.Values("FunctionsNetwork")[0]
 		if total := trial.Values("ObservedFunctions")[0]; total < leastObserved || sizes[trial.Target] < leastReached {
 			t.Errorf("%s reaches %v of %v functions", trial.Target, sizes[trial.Target], total)
 		}
 	}
-	t.Logf("the functions of the kernel that programs reach: %v", sizes)
+	t.Logf("the functions of the kernel that programs reach: %v; functions of the network: %v", sizes, networks)
+	if 2*networks["oci/runsc"] >= networks["native"] {
+		t.Errorf("gVisor reaches %v functions of the network and native %v", networks["oci/runsc"], networks["native"])
+	}
 	const tolerance = 0.1
 	for _, target := range []string{"oci/runc", "oci/crun"} {
 		if difference := sizes[target]/sizes["native"] - 1; math.Abs(difference) > tolerance {

@@ -34,7 +34,7 @@ probes: ## After a change of probe/ or linpack/, build them for all architecture
 bpf: ## After a change of internal/trace/kernel, build the programs of the tracer, with clang 14 of Debian 12
 	scripts/setup.sh bpf
 	go generate ./internal/trace
-	cd internal/trace && sha256sum kernel/* bpf_bpfel.go bpf_bpfel.o >bpf.sum
+	cd internal/trace && sha256sum kernel/* *_bpfel.* >bpf.sum
 
 # --- Release ----------------------------------------------------------------------------
 

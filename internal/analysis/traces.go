@@ -135,14 +135,14 @@ var (
 	OpenCalls  = []string{"creat", "open", "openat", "openat2"}
 )
 
-// Traced lists the cells with counts: the benchmarks in the order of their first trace, and the targets in the order of the run.
+// Traced lists the cells with counts of system calls: the benchmarks in the order of their first trace, and the targets in the order of the run.
 func (r *Run) Traced() []Traced {
 	var cells []result.Cell
 	var keys []Key
 	traces := map[result.Cell][]*result.Trace{}
 	for i := range r.Traces {
 		t := &r.Traces[i]
-		if t.Status != result.OK {
+		if t.Status != result.OK || t.OfFunctions() {
 			continue
 		}
 		if traces[t.Cell] == nil {

@@ -9,9 +9,13 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/result"
 )
 
-// The counts of a cell are ranges over its traces with counts. A step that a trace lacks counts as 0 there.
+// The counts of a cell are ranges over its traces with counts. A step that a trace lacks counts as 0 there. A trace of functions has no system calls.
 func TestTraced(t *testing.T) {
 	run := reporttest.Traced()
+	run.Traces = append(run.Traces, result.Trace{
+		Seq: len(run.Traces) + 1, Cell: result.Cell{Benchmark: "surface.functions", Target: "native"}, Status: result.OK,
+		Counts: []result.TraceCounts{{Step: "programs", Component: "container", Functions: map[string]int64{"fs/vfs_read": 1}}},
+	})
 	got := analysis.New([]result.Run{run}, analysis.Options{}).Runs[0].Traced()
 	type row struct {
 		Target, Step, Component    string

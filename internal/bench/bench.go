@@ -56,6 +56,8 @@ type Benchmark struct {
 	// Traced is set if the trials run under a tracer: see Trial.Trace. The tracer makes each system call slower, so such a benchmark has no
 	// metric that depends on the speed, and its trials have no phases.
 	Traced bool
+	// Functions is set if the tracer counts functions of the kernel in place of system calls: see Trace.Attach.
+	Functions bool
 	// Image is the image that holds the benchmark's programs.
 	Image Image
 	// Needs returns the requirements of the benchmark with the given parameters; nil if it has none. Targets and hosts

@@ -243,6 +243,9 @@ type Latency interface {
 type Trace interface {
 	// Begin makes the counts from now on belong to a step, also during calls of the engine.
 	Begin(step string) error
+	// Attach makes the tracer count functions of the kernel from now on, for a benchmark with Functions. It returns the number of observed
+	// functions and the time that it took. The functions of the whole machine are slower then, so a benchmark sets up its containers before.
+	Attach() (functions int, took time.Duration, err error)
 	// Counts ends the trace. It returns the counts of the components in the steps of Begin, or the reason why they are not complete. The run keeps
 	// these counts as a trace.
 	Counts(components ...monitor.Component) ([]result.TraceCounts, error)

@@ -16,13 +16,13 @@ type traceRow struct {
 	Works  bool   `json:"works"`
 	Reason string `json:"reason,omitempty"`
 	Advice string `json:"advice,omitempty"`
-	// Functions is the reason why the kernel's own functions are not counted.
-	Functions string `json:"functions"`
+	// Functions is the reason why surface.functions does not count functions of the kernel. It is empty if it does.
+	Functions string `json:"functions,omitempty"`
 }
 
 // addTraces fills in the traces of the targets that work. The errors are the results of trace.Check and trace.CheckFunctions.
 func addTraces(rows []targetRow, err, functions error) {
-	machine := traceRow{Works: err == nil, Functions: "Touchstone counts system calls alone, although the function tracer works here (ftrace)"}
+	machine := traceRow{Works: err == nil}
 	if functions != nil {
 		machine.Functions = functions.Error()
 	}
@@ -64,7 +64,14 @@ func printTraces(w io.Writer, width int, rows []targetRow) {
 		}
 		printWrapped(w, width, "", text)
 	}
-	if answers != nil {
-		printWrapped(w, width, "", "Functions of the kernel are not counted: "+answers[0].Functions+".")
+	if slices.ContainsFunc(answers, func(r traceRow) bool { return !r.Works && r.Advice != "" }) {
+		printWrapped(w, width, "", "No other tracer takes its place: tracefs loses calls, and knows no components (docs/adr/0055-traces.md).")
+	}
+	switch {
+	case answers == nil:
+	case answers[0].Functions == "":
+		printWrapped(w, width, "", "surface.functions counts functions of the kernel.")
+	default:
+		printWrapped(w, width, "", "surface.functions counts no functions of the kernel: "+answers[0].Functions+".")
 	}
 }

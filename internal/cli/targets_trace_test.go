@@ -14,14 +14,14 @@ import (
 func TestPrintTraces(t *testing.T) {
 	noBTF := &trace.Error{Reason: trace.NoBTF, Cause: "the kernel has no BTF", Remedy: "use another one", Err: errors.New("x")}
 	noTracer := &trace.Error{Reason: trace.NoFunctionTracer, Cause: "the kernel has no function tracer", Remedy: "use another one", Err: errors.New("x")}
-	const noFunctions = "Functions of the kernel are not counted: the kernel has no function tracer; use another one.\n"
+	const noFunctions = "surface.functions counts no functions of the kernel: the kernel has no function tracer; use another\n    one.\n"
 	for name, tt := range map[string]struct {
 		err, functions error
 		remote         bool
 		want           string
 	}{
-		"works":   {nil, nil, false, "\nTraces work: touchstone benchmark --trace 3 adds counts of system calls.\nFunctions of the kernel are not counted: Touchstone counts system calls alone, although the function\n    tracer works here (ftrace).\n"},
-		"no BTF":  {noBTF, noTracer, false, "\nTraces do not work: the kernel has no BTF; use another one.\n" + noFunctions},
+		"works":   {nil, nil, false, "\nTraces work: touchstone benchmark --trace 3 adds counts of system calls.\nsurface.functions counts functions of the kernel.\n"},
+		"no BTF":  {noBTF, noTracer, false, "\nTraces do not work: the kernel has no BTF; use another one.\nNo other tracer takes its place: tracefs loses calls, and knows no components\n    (docs/adr/0055-traces.md).\n" + noFunctions},
 		"remote":  {nil, noTracer, true, "\noci/crun: Traces work: touchstone benchmark --trace 3 adds counts of system calls.\ndocker/runc: Traces do not work: it is elsewhere.\n" + noFunctions},
 		"unknown": {errors.New("busy"), noTracer, false, "\nTraces do not work: busy.\n" + noFunctions},
 	} {

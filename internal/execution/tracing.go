@@ -20,18 +20,14 @@ func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing 
 	config := runner.Tracing{
 		Count: e.Plan.Trace, Done: run.Traces,
 		Start: func(target monitor.Target) (runner.Tracer, error) {
-			if err := e.traceable(); err != nil {
-				return nil, &engine.UnsupportedError{What: tracer, Reason: err.Error()}
-			}
 			start := trace.Start
 			if e.Plan.TracePaths {
 				start = trace.StartWithPaths
 			}
-			t, err := start(target)
-			if reason, ok := errors.AsType[*trace.Error](err); ok {
-				return nil, &engine.UnsupportedError{What: tracer, Reason: reason.Cause, Advice: reason.Remedy}
-			}
-			return t, err
+			return startTracer(e, tracer, target, start)
+		},
+		StartFunctions: func(target monitor.Target) (runner.Tracer, error) {
+			return startTracer(e, functionTracer, target, trace.StartFunctions)
 		},
 		Record: func(t result.Trace) error {
 			return e.Store.AppendTrace(context.WithoutCancel(ctx), e.RunID, e.secrets.Trace(t))
@@ -52,8 +48,23 @@ func (e *Execution) tracing(ctx context.Context, run result.Run) runner.Tracing 
 	return config
 }
 
-// tracer is the missing part of a machine that cannot trace.
-const tracer = "a trace of system calls"
+// The missing parts of a machine that cannot trace.
+const (
+	tracer         = "a trace of system calls"
+	functionTracer = "a trace of functions of the kernel"
+)
+
+// startTracer starts a tracer. The error is an *engine.UnsupportedError if this machine lacks the part.
+func startTracer[T runner.Tracer](e *Execution, part string, target monitor.Target, start func(monitor.Target) (T, error)) (runner.Tracer, error) {
+	if err := e.traceable(); err != nil {
+		return nil, &engine.UnsupportedError{What: part, Reason: err.Error()}
+	}
+	t, err := start(target)
+	if reason, ok := errors.AsType[*trace.Error](err); ok {
+		return nil, &engine.UnsupportedError{What: part, Reason: reason.Cause, Advice: reason.Remedy}
+	}
+	return t, err
+}
 
 // traceable returns an error if the processes of the targets are not on this machine.
 func (e *Execution) traceable() error {

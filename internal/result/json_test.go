@@ -113,7 +113,8 @@ func fullDocument() Document {
 							Step: "create", Component: "runtime", Calls: map[string]int64{"mount": 52, "execve": 2}, Processes: 3, Threads: 12, Programs: map[string]int64{"runc": 1},
 							Faults: 900, BytesRead: 70, BytesWritten: 8, Opens: map[string]int64{"/proc": 5}, Paths: map[string]int64{"/proc/self/status": 5}, CgroupWrites: 6, NetlinkMessages: 7,
 							Switches: 40, Preemptions: 2, Running: 3, Queued: 2, Blocked: map[string]time.Duration{"mount": 1},
-							Wall: map[string]time.Duration{WallRunning: 4, "mount": 1},
+							Wall:      map[string]time.Duration{WallRunning: 4, "mount": 1},
+							Functions: map[string]int64{"fs/vfs_read": 7},
 						},
 					},
 					Timeline: &TraceTimeline{

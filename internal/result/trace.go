@@ -27,6 +27,11 @@ type Trace struct {
 	Timeline *TraceTimeline `json:"timeline,omitempty"`
 }
 
+// OfFunctions reports whether the trace counts functions of the kernel, and no system calls.
+func (t *Trace) OfFunctions() bool {
+	return slices.ContainsFunc(t.Counts, func(c TraceCounts) bool { return len(c.Functions) > 0 })
+}
+
 // TraceCounts counts the work of the processes of a component in a step of a trace. Steps are in the order of their begin.
 type TraceCounts struct {
 	// Step is the name of a phase, or "phase/Step". It is empty for the time outside of all calls of the engine.
@@ -64,6 +69,8 @@ type TraceCounts struct {
 	// Wall is the component's part of the step's own time: WallRunning, WallQueue, and waits by system call. No moment counts twice, so all parts
 	// of a step are at most its length.
 	Wall map[string]time.Duration `json:"wall_ns,omitempty"`
+	// Functions counts the entries of functions of the kernel, by "subsystem/name". Only a benchmark that observes them has it.
+	Functions map[string]int64 `json:"functions,omitempty"`
 }
 
 // The names in Blocked and Wall that are no system calls.
@@ -142,7 +149,7 @@ func (c TimeCause) Passive() bool {
 const (
 	// MaxTraceCounts is the largest number of steps and components of a trace.
 	MaxTraceCounts = 10_000
-	// MaxTraceNames is the largest number of system calls, and of programs, of a component in a step.
+	// MaxTraceNames is the largest number of system calls, of programs, and of functions, of a component in a step.
 	MaxTraceNames = 10_000
 )
 
@@ -196,7 +203,7 @@ func (c *TraceCounts) validate() error {
 	if err := c.validateTimes(); err != nil {
 		return err
 	}
-	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Opens, c.Paths} {
+	for _, counts := range []map[string]int64{c.Calls, c.Programs, c.Opens, c.Paths, c.Functions} {
 		if len(counts) > MaxTraceNames {
 			return fmt.Errorf("it has %d names; %d are allowed", len(counts), MaxTraceNames)
 		}

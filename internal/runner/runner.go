@@ -414,7 +414,10 @@ func (r *run) block(ctx context.Context, i, block int, warmup bool) (complete bo
 		r.Observer.Started(result.Trial{Seq: r.seq, Cell: cell, Block: block, Warmup: warmup}, r.progress(i, block))
 		identity := r.asTrial(r.seq)
 		if w.Benchmark.Traced {
-			identity.tracing = &tracing{}
+			identity.tracing = &tracing{start: r.Tracing.Start}
+		}
+		if w.Benchmark.Functions {
+			identity.tracing.start = r.Tracing.StartFunctions
 		}
 		trial, counts := r.attempt(ctx, w, t, identity)
 		trial.Seq, trial.Cell, trial.Block, trial.Warmup = r.seq, cell, block, warmup

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine"
 	"github.com/touchstone-bench/touchstone/internal/monitor"
@@ -24,12 +25,21 @@ type Tracer interface {
 	Timeline() *result.TraceTimeline
 }
 
+// FunctionTracer counts functions of the kernel, from Attach to Stop.
+type FunctionTracer interface {
+	Tracer
+	// Attach attaches the tracer to the functions. It returns their number and the time that it took.
+	Attach() (count int, took time.Duration, err error)
+}
+
 // Tracing configures the traces of a run.
 type Tracing struct {
 	// Count is the number of traces of each cell. Benchmarks whose own trials are traced have no others.
 	Count int
 	// Start begins a trace. The error is an *engine.UnsupportedError if this machine cannot trace.
 	Start func(monitor.Target) (Tracer, error)
+	// StartFunctions begins a trace of functions of the kernel, by a FunctionTracer. The error is like Start's.
+	StartFunctions func(monitor.Target) (Tracer, error)
 	// Done are the traces that an earlier process recorded for this run.
 	Done   []result.Trace
 	Record func(result.Trace) error
@@ -44,6 +54,7 @@ type traced struct {
 
 // tracing is the trace of a trial.
 type tracing struct {
+	start  func(monitor.Target) (Tracer, error) // nil without a tracer
 	mu     sync.Mutex
 	tracer Tracer   // nil before the trial and after it
 	steps  []string // of the benchmark's choice: the last one has the counts. Without one the calls of the engine choose.
@@ -146,7 +157,7 @@ func (s *traced) with(t *result.Trace) *traced {
 func (r *run) trace(ctx context.Context, w plan.Work, target Target, seq, block int) (trace result.Trace, counts bool) {
 	cell := cellOf(w, target.Name)
 	r.Observer.Started(result.Trial{Seq: seq, Cell: cell, Block: block}, Progress{Done: block, Total: r.Tracing.Count, Traces: true})
-	t := &tracing{}
+	t := &tracing{start: r.Tracing.Start}
 	trial, counts := r.attempt(ctx, w, target, attempt{name: fmt.Sprintf("trace%d", seq), what: "the traced trial", limit: r.TrialLimit, tracing: t})
 	trial.Seq, trial.Cell, trial.Block = seq, cell, block
 	if counts {
@@ -203,10 +214,10 @@ func (t *trial) beginTrace() error {
 	if err := t.engine.Supports(engine.OnHost); err != nil {
 		return err
 	}
-	if t.r.Tracing.Start == nil {
+	if t.tracing.start == nil {
 		return &engine.UnsupportedError{What: "a trace", Reason: "this run has no tracer"}
 	}
-	tracer, err := t.r.Tracing.Start(t.observed())
+	tracer, err := t.tracing.start(t.observed())
 	if err != nil {
 		return fmt.Errorf("trace the trial: %w", err)
 	}
@@ -261,6 +272,20 @@ func (t trialTrace) Begin(step string) error {
 	}
 	g.steps = append(g.steps, step)
 	return g.tracer.Step(step)
+}
+
+func (t trialTrace) Attach() (functions int, took time.Duration, err error) {
+	g := t.tracing
+	if g == nil {
+		return 0, 0, errNoTrace
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	tracer, ok := g.tracer.(FunctionTracer)
+	if !ok {
+		return 0, 0, errNoTrace
+	}
+	return tracer.Attach()
 }
 
 func (t trialTrace) Counts(components ...monitor.Component) ([]result.TraceCounts, error) {

@@ -313,6 +313,55 @@ func TestTracedBenchmark(t *testing.T) {
 	expect.Equal(t, "the traces of the resumed run", []string{"3 fake/a ok step"}, spellTraces(*rest))
 }
 
+// functionTracer is a tracer of functions.
+type functionTracer struct{ tracer }
+
+func (f *functionTracer) Attach() (int, time.Duration, error) {
+	return 5, time.Second, f.Step("attached")
+}
+
+// A benchmark of functions has a tracer of its own kind, and chooses the time of its attachment. No other tracer attaches.
+func TestFunctionTracer(t *testing.T) {
+	l := newHarness(t, "fake/a")
+	l.work("test.functions.x", func(_ context.Context, b bench.Trial) error {
+		count, took, err := b.Trace.Attach()
+		if count != 5 || took != time.Second {
+			t.Errorf("%d functions in %v", count, took)
+		}
+		_, countsErr := b.Trace.Counts()
+		b.Record("Value", 1)
+		if _, _, err := b.Trace.Attach(); err == nil {
+			t.Error("a tracer attaches after the end of the trace")
+		}
+		return errors.Join(err, countsErr)
+	})
+	l.work("test.calls.x", func(_ context.Context, b bench.Trial) error {
+		_, _, err := b.Trace.Attach()
+		return err
+	})
+	l.work("test.other.x", func(_ context.Context, b bench.Trial) error {
+		_, _, err := b.Trace.Attach()
+		return err
+	})
+	for i := range 2 {
+		l.config.Work[i].Benchmark.Traced = true
+	}
+	l.config.Work[0].Benchmark.Functions = true
+	_, starts := l.traced(0, nil)
+	f := &functionTracer{}
+	l.config.Tracing.StartFunctions = func(monitor.Target) (runner.Tracer, error) { return f, nil }
+	l.ok()
+	expect.Equal(t, "the steps", []string{"attached"}, f.steps)
+	for i, want := range []result.Status{result.OK, result.Failed, result.Failed} {
+		if got := l.trials[i].Status; got != want {
+			t.Errorf("%s is %s because %q, want %s", l.trials[i].Benchmark, got, l.trials[i].Reason, want)
+		}
+	}
+	if *starts != 1 {
+		t.Errorf("%d tracers of system calls, want one", *starts)
+	}
+}
+
 // A benchmark that counts is skipped where no tracer works, with the reason, and fails if the counts are not complete.
 func TestTracedBenchmarkWithoutCounts(t *testing.T) {
 	cause := &engine.UnsupportedError{What: "a trace", Reason: "no BTF", Advice: "use another kernel"}

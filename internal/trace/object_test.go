@@ -22,7 +22,9 @@ func TestObjectIsOfItsSources(t *testing.T) {
 	must.Do(t, err)
 	files, err := filepath.Glob("kernel/*")
 	must.Do(t, err)
-	for _, file := range append(files, "bpf_bpfel.go", "bpf_bpfel.o") {
+	objects, err := filepath.Glob("*_bpfel.*")
+	must.Do(t, err)
+	for _, file := range append(files, objects...) {
 		content, err := os.ReadFile(file)
 		must.Do(t, err)
 		sum := sha256.Sum256(content)
@@ -41,28 +43,30 @@ func TestObjectIsReproducible(t *testing.T) {
 	if !strings.HasPrefix(string(version), compiler+"\n") {
 		record.Skip(t, "no "+compiler+"; scripts/setup.sh bpf installs it on Debian 12")
 	}
-	out := t.TempDir()
-	text, err := os.ReadFile("trace.go")
-	must.Do(t, err)
-	_, line, _ := strings.Cut(string(text), "\n//go:generate go tool bpf2go ")
-	line, _, _ = strings.Cut(line, "\n")
-	flags, source, ok := strings.Cut(line, ` -cflags "`)
-	options, source, isQuoted := strings.Cut(source, `" `)
-	if !ok || !isQuoted {
-		t.Fatalf("trace.go has no line for bpf2go with -cflags: %q", line)
-	}
-	args := append([]string{"tool", "bpf2go", "-output-dir", out, "-go-package", "trace"}, strings.Fields(flags)...)
-	args = append(append(args, "-cflags", options), strings.Fields(source)...)
-	if output, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("build the programs: %v: %s", err, output)
-	}
-	for _, name := range []string{"bpf_bpfel.go", "bpf_bpfel.o"} {
-		got, err := os.ReadFile(filepath.Join(out, name))
+	for file, object := range map[string]string{"trace.go": "bpf", "functions.go": "functions"} {
+		out := t.TempDir()
+		text, err := os.ReadFile(file)
 		must.Do(t, err)
-		want, err := os.ReadFile(name)
-		must.Do(t, err)
-		if string(got) != string(want) {
-			t.Errorf("the sources do not give the bytes of %s: run make bpf", name)
+		_, line, _ := strings.Cut(string(text), "\n//go:generate go tool bpf2go ")
+		line, _, _ = strings.Cut(line, "\n")
+		flags, source, ok := strings.Cut(line, ` -cflags "`)
+		options, source, isQuoted := strings.Cut(source, `" `)
+		if !ok || !isQuoted {
+			t.Fatalf("%s has no line for bpf2go with -cflags: %q", file, line)
+		}
+		args := append([]string{"tool", "bpf2go", "-output-dir", out, "-go-package", "trace"}, strings.Fields(flags)...)
+		args = append(append(args, "-cflags", options), strings.Fields(source)...)
+		if output, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("build the programs: %v: %s", err, output)
+		}
+		for _, name := range []string{object + "_bpfel.go", object + "_bpfel.o"} {
+			got, err := os.ReadFile(filepath.Join(out, name))
+			must.Do(t, err)
+			want, err := os.ReadFile(name)
+			must.Do(t, err)
+			if string(got) != string(want) {
+				t.Errorf("the sources do not give the bytes of %s: run make bpf", name)
+			}
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -64,6 +65,7 @@ type Tracer struct {
 
 	boundaries []boundary // of the steps
 	end        uint64     // of the trace, by the clock of the kernel's programs
+	isBare     bool       // only processes and programs are observed: no system calls and no times
 }
 
 // Start loads the programs into the kernel and attaches them. The error is an *Error.
@@ -156,11 +158,15 @@ func attach(name string, program *ebpf.Program) (link.Link, error) {
 
 // loaded are the programs in the kernel, by the tracepoints that they are for.
 func (t *Tracer) loaded() map[string]*ebpf.Program {
-	return map[string]*ebpf.Program{
-		"sys_enter": t.objects.SysEnter, "sched_process_fork": t.objects.SchedProcessFork,
-		"sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
-		"sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup,
+	programs := map[string]*ebpf.Program{
+		"sched_process_fork": t.objects.SchedProcessFork, "sched_process_exec": t.objects.SchedProcessExec, "sched_process_exit": t.objects.SchedProcessExit,
 	}
+	if !t.isBare {
+		maps.Copy(programs, map[string]*ebpf.Program{
+			"sys_enter": t.objects.SysEnter, "sched_switch": t.objects.SchedSwitch, "sched_wakeup": t.objects.SchedWakeup,
+		})
+	}
+	return programs
 }
 
 // Step makes the counts from now on belong to a step. The empty name stands for the time outside of all steps.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,7 +202,7 @@ func more() []job.Step {
 	steps := exported("containerd", stepLimit, addBudget("--managed", "--targets", "containerd/runc,containerd/crun",
 		"--filter", "operations.container.lifecycle", "--runs", "1", "--warmup", "0")...)
 	steps = append(steps, brief(conformance("rootless", "oci", "^TestConformance$/^oci_crun$", "user", "oci/crun")))
-	return append(append(steps, tuned()), jumps()...)
+	return slices.Concat(steps, []job.Step{tuned()}, jumps(), functions())
 }
 
 // tuned returns a step that changes the mount of cgroup2 and puts it back. Only some kernels permit that; this machine's does.
@@ -209,6 +210,46 @@ func tuned() job.Step {
 	script := `favored() { while read -r _ _ type options _; do case $type,$options, in cgroup2*,favordynmods,*) return 0;; esac; done </proc/mounts; return 1; }
 touchstone host tune --only favordynmods && favored && touchstone host restore && ! favored`
 	return job.Step{Name: "tuned", Args: []string{"sh", "-c", script}, Limit: time.Minute}
+}
+
+// functions returns steps that count the functions of the kernel, and a step that kills such a run. The machine has no mounted tracefs, and none of its functions
+// may stay attached. A trial takes minutes in an emulated machine.
+func functions() []job.Step {
+	work := exported("functions", stepLimit, addBudget("--targets", "native,oci/crun,oci/runsc", "--filter", "surface.functions", "--runs", "1", "--warmup", "0", "--timeout", "15m")...)
+	script := `mount -t tracefs tracefs /sys/kernel/tracing && "$@" && test -z "$(cat /sys/kernel/tracing/enabled_functions)"`
+	work[0].Args = append([]string{"sh", "-c", script, "sh"}, work[0].Args...)
+	script = `attached() { test -n "$(cat /sys/kernel/tracing/enabled_functions)"; }
+touchstone benchmark -d /root/functions --targets native --filter surface.functions --timeout 15m & run=$!
+until attached; do kill -0 $run || exit; sleep 1; done
+kill -9 $run
+while attached; do sleep 1; done
+touchstone cleanup && umount /sys/kernel/tracing`
+	return append(work, job.Step{Name: "functions-killed", Args: []string{"sh", "-c", script}, Limit: stepLimit})
+}
+
+// checkFunctions checks that most functions of the kernel are observed, that a container without a sandbox reaches as many as a process, and that gVisor, which has a
+// network of its own, reaches few of the network.
+func checkFunctions(t *testing.T, run result.Run) {
+	t.Helper()
+	const leastObserved, leastReached = 20_000, 500
+	sizes, networks := map[string]float64{}, map[string]float64{}
+	for _, trial := range run.Trials {
+		if trial.Status != result.OK {
+			t.Fatalf("%s on %s is %s: %s", trial.Benchmark, trial.Target, trial.Status, trial.Reason)
+		}
+		sizes[trial.Target], networks[trial.Target] = trial.Values("HostFunctionsReached")[0], trial.Values("FunctionsNetwork")[0]
+		if total := trial.Values("ObservedFunctions")[0]; total < leastObserved || sizes[trial.Target] < leastReached {
+			t.Errorf("%s reaches %v of %v functions", trial.Target, sizes[trial.Target], total)
+		}
+	}
+	t.Logf("the functions of the kernel that programs reach: %v; functions of the network: %v", sizes, networks)
+	if 2*networks["oci/runsc"] >= networks["native"] {
+		t.Errorf("gVisor reaches %v functions of the network and native %v", networks["oci/runsc"], networks["native"])
+	}
+	const tolerance = 0.1
+	if difference := sizes["oci/crun"]/sizes["native"] - 1; math.Abs(difference) > tolerance {
+		t.Errorf("crun reaches %v functions and native %v", sizes["oci/crun"], sizes["native"])
+	}
 }
 
 // clockTrials is the number of trials of each target in the step "jumps".
@@ -473,6 +514,7 @@ func TestLab(t *testing.T) {
 			out, report := boot(t, l, dir, m, work, isWhole)
 			if v2 && isWhole {
 				checkJumps(t, decode(t, filepath.Join(out, "jumps.json")))
+				checkFunctions(t, decode(t, filepath.Join(out, "functions.json")))
 			}
 			if !v2 {
 				checkFootprint(t, &report, decode(t, filepath.Join(out, "quick.json")))

@@ -80,9 +80,9 @@ const scaling = "limits.cpu.scaling"
 // onFake lists the benchmarks that the fake engine can run. Its containers have no network: network_test.go tests the benchmarks
 // that need one. Its programs write all their output at once: limits_test.go tests the benchmark that raises a limit between
 // two lines of output. footprint.install needs programs on the host: see costs_test.go. Two goroutines cannot share the
-// clock: isolation_test.go tests the benchmark that starts containers while it waits. surface.filters and surface.calls observe processes of the host.
+// clock: isolation_test.go tests the benchmark that starts containers while it waits. surface.filters, surface.calls and surface.functions observe processes of the host.
 func onFake() []bench.Benchmark {
-	exceptions := []string{scaling, "footprint.install", isolationPIDs, "surface.filters", "surface.calls"}
+	exceptions := []string{scaling, "footprint.install", isolationPIDs, "surface.filters", "surface.calls", "surface.functions"}
 	return slices.DeleteFunc(catalogue.Catalogue{}.All(), func(b bench.Benchmark) bool {
 		return slices.Contains(b.Capabilities(), engine.NetworkBridge) || slices.Contains(exceptions, b.Name)
 	})

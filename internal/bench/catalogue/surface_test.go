@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/bench"
 	"github.com/touchstone-bench/touchstone/internal/engine"
@@ -250,4 +251,41 @@ func TestReachedCalls(t *testing.T) {
 	if len(traces) > 0 {
 		t.Errorf("a failed trial has the traces %v", traces)
 	}
+}
+
+// observed is a tracer of functions with given counts.
+type observed struct{ counted }
+
+func (o observed) start(monitor.Target) (runner.Tracer, error) { return o, nil }
+
+func (observed) Attach() (int, time.Duration, error) { return 40000, 3 * time.Second, nil }
+
+// A function that two components enter is one function, and the runtime's do not count. Each part of the kernel has its number, and modules count among the others.
+func TestReachedFunctions(t *testing.T) {
+	work := func(component string, functions map[string]int64) result.TraceCounts {
+		return result.TraceCounts{Step: "programs", Component: component, Functions: functions}
+	}
+	counts := []result.TraceCounts{
+		work("runtime", map[string]int64{"fs/do_mount": 1}),
+		work("sentry", map[string]int64{"fs/vfs_read": 9, "net/tcp_sendmsg": 2, "overlay/ovl_open": 1, "block/submit_bio": 1}),
+		work("container", map[string]int64{"fs/vfs_read": 3, "fs/vfs_write": 1, "drivers/tty_read": 1, "unclear/f": 1}),
+	}
+	run := func(counts []result.TraceCounts) result.Trial {
+		return runOn(t, "surface.functions", caller{scripted{stdout: "ready port=1234\n"}, new([]string), engine.Exit{}}, still{}, nil, func(config *runner.Config) {
+			config.Tracing = runner.Tracing{StartFunctions: observed{counted{counts}}.start, Record: func(result.Trace) error { return nil }}
+		})
+	}
+	trial := mustBeOK(t, run(counts))
+	got := map[string]float64{}
+	for _, m := range find(t, "surface.functions").Metrics {
+		got[m.Name] = sample(t, trial, m.Name)
+	}
+	expect.Equal(t, "the metrics", map[string]float64{
+		"HostFunctionsReached": 7, "FunctionsFiles": 2, "FunctionsNetwork": 1, "FunctionsDrivers": 2, "FunctionsOther": 2, "ObservedFunctions": 40000,
+		"FunctionsArchitecture": 0, "FunctionsKernel": 0, "FunctionsMemory": 0, "FunctionsSecurity": 0, "FunctionsLibrary": 0,
+	}, got)
+	if got := trial.Conditions["the tracer attached in"]; got != "3s" {
+		t.Errorf("the tracer attached in %q", got)
+	}
+	checkEnd(t, "no function", run(counts[:1]), result.Failed, "no function of the kernel")
 }

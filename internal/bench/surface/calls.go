@@ -15,7 +15,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/workload/probe"
 )
 
-// load is a small program of surface.calls. Its name is the step of its counts.
+// load is a small program of surface.calls and surface.functions. Its name is the step of its counts.
 type load struct {
 	name, metric, help string
 	argv               func(port int) []string
@@ -60,27 +60,9 @@ func calls() bench.Benchmark {
 		Source:  "peers (the attack profile of Nabla containers; Anjali et al., VEE 2020); method: internal/trace",
 		Metrics: metrics,
 		Traced:  true,
-		Needs: func(bench.Params) bench.Needs {
-			needs := bench.Bind.Needs(filesSpace)
-			needs.Capabilities = append(needs.Capabilities, engine.OnHost, engine.CanExec)
-			return needs
-		},
+		Needs:   needLoads,
 		Run: func(ctx context.Context, t bench.Trial) error {
-			volume, err := bench.Bind.Mount(t)
-			if err != nil {
-				return err
-			}
-			spec := t.Spec(probe.Serve(0)...)
-			volume.Into(&spec)
-			r, err := bench.Launch(ctx, t, spec)
-			if err != nil {
-				return err
-			}
-			line, _, err := r.FirstLine(ctx)
-			if err != nil {
-				return err
-			}
-			port, err := probe.ParseServing(line)
+			run, err := server(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -88,9 +70,8 @@ func calls() bench.Benchmark {
 				if err := t.Trace.Begin(l.name); err != nil {
 					return err
 				}
-				spec := t.Spec(l.argv(port)...)
-				if _, err := bench.Within(r.Container)(ctx, t, spec); err != nil {
-					return fmt.Errorf("run the program for %s: %w", l.name, err)
+				if err := run(l); err != nil {
+					return err
 				}
 			}
 			counts, err := t.Trace.Counts(monitor.Sandboxed()...)
@@ -100,6 +81,41 @@ func calls() bench.Benchmark {
 			return reportCalls(t, counts)
 		},
 	}
+}
+
+// needLoads are the requirements of the programs.
+func needLoads(bench.Params) bench.Needs {
+	needs := bench.Bind.Needs(filesSpace)
+	needs.Capabilities = append(needs.Capabilities, engine.OnHost, engine.CanExec)
+	return needs
+}
+
+// server starts a container with the server. run runs a program beside it.
+func server(ctx context.Context, t bench.Trial) (run func(load) error, err error) {
+	volume, err := bench.Bind.Mount(t)
+	if err != nil {
+		return nil, err
+	}
+	spec := t.Spec(probe.Serve(0)...)
+	volume.Into(&spec)
+	r, err := bench.Launch(ctx, t, spec)
+	if err != nil {
+		return nil, err
+	}
+	line, _, err := r.FirstLine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	port, err := probe.ParseServing(line)
+	if err != nil {
+		return nil, err
+	}
+	return func(l load) error {
+		if _, err := bench.Within(r.Container)(ctx, t, t.Spec(l.argv(port)...)); err != nil {
+			return fmt.Errorf("run the program for %s: %w", l.name, err)
+		}
+		return nil
+	}, nil
 }
 
 // reportCalls records the number of distinct calls.

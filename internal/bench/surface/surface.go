@@ -16,7 +16,9 @@ import (
 )
 
 // Benchmarks lists the suite.
-func Benchmarks() []bench.Benchmark { return []bench.Benchmark{rights(), filters(), calls(), drills()} }
+func Benchmarks() []bench.Benchmark {
+	return []bench.Benchmark{rights(), filters(), calls(), functions(), drills()}
+}
 
 // unrated is the reason why no comparison of the suite has a verdict.
 const unrated = "a count of rights is no measure of safety"

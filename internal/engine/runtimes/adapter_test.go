@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/engine/runtimes"
+	"github.com/touchstone-bench/touchstone/internal/monitor"
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
@@ -211,5 +212,14 @@ exit 3
 	out, err := exec.CommandContext(t.Context(), path, "kill", "none").CombinedOutput()
 	if exitCode(err) != 3 || !strings.HasSuffix(string(out), "x"+"it rains\n") || len(out) < 8<<10 || len(out) > 16<<10 {
 		t.Errorf("another error: %v, %d bytes, which end in %.20q", err, len(out), out[max(0, len(out)-20):])
+	}
+}
+
+// The kernel's name of an adapter is a name of the runtime, and not of a program in a container, also below CRI-O's monitor.
+func TestAdapterIsTheRuntime(t *testing.T) {
+	name := filepath.Base(adapter(t, runtimes.Adapter{Binary: script(t)}))
+	target := monitor.Target{Programs: runtimes.Programs()}
+	if got := target.Classify([]monitor.Program{{Parent: monitor.NoParent, Name: name[:min(len(name), 15)]}}); got[0] != monitor.Runtime {
+		t.Errorf("the program %s belongs to component %s", name, got[0])
 	}
 }

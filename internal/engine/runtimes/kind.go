@@ -152,7 +152,7 @@ func (k Kind) Seccomp(s engine.Seccomp, t target.Target) string {
 
 // Programs returns the programs of all kinds of runtimes.
 func Programs() monitor.Programs {
-	programs := monitor.Programs{}
+	programs := monitor.Programs{monitor.Runtime: {adapterPrefix + "*"}}
 	for _, k := range kinds {
 		programs.Add(k.Programs)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// The kernel's types, constants and functions that trace.c uses. The loader finds the fields in the running kernel by its BTF, so the lists of
+// The kernel's types, constants and functions that the programs use. The loader finds the fields in the running kernel by its BTF, so the lists of
 // fields are neither complete nor in the kernel's order.
 #pragma once
 
@@ -150,6 +150,7 @@ static __u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static __u64 (*bpf_get_current_task)(void) = (void *)35;
 static long (*bpf_probe_read_kernel)(void *dst, __u32 size, const void *src) = (void *)113;
 static long (*bpf_probe_read_user_str)(void *dst, __u32 size, const void *src) = (void *)114;
+static __u64 (*bpf_get_func_ip)(void *registers) = (void *)173;
 static long (*bpf_ringbuf_output)(void *map, const void *data, __u64 size, __u64 flags) = (void *)130;
 static void *(*bpf_ringbuf_reserve)(void *map, __u64 size, __u64 flags) = (void *)131;
 static void (*bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;

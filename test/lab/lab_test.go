@@ -216,14 +216,14 @@ touchstone host tune --only favordynmods && favored && touchstone host restore &
 // may stay attached. A trial takes minutes in an emulated machine.
 func functions() []job.Step {
 	work := exported("functions", stepLimit, addBudget("--targets", "native,oci/crun,oci/runsc", "--filter", "surface.functions", "--runs", "1", "--warmup", "0", "--timeout", "15m")...)
-	script := `mount -t tracefs tracefs /sys/kernel/tracing && "$@" && test -z "$(cat /sys/kernel/tracing/enabled_functions)"`
+	script := `mount -n -t tracefs tracefs /sys/kernel/tracing && "$@" && test -z "$(cat /sys/kernel/tracing/enabled_functions)"`
 	work[0].Args = append([]string{"sh", "-c", script, "sh"}, work[0].Args...)
 	script = `attached() { test -n "$(cat /sys/kernel/tracing/enabled_functions)"; }
 touchstone benchmark -d /root/functions --targets native --filter surface.functions --timeout 15m & run=$!
 until attached; do kill -0 $run || exit; sleep 1; done
 kill -9 $run
 while attached; do sleep 1; done
-touchstone cleanup && umount /sys/kernel/tracing`
+touchstone cleanup && umount -n /sys/kernel/tracing`
 	return append(work, job.Step{Name: "functions-killed", Args: []string{"sh", "-c", script}, Limit: stepLimit})
 }
 

@@ -115,7 +115,7 @@ func (i *injection) miss(e *explain.Explanation) string {
 		}
 		first := slices.DeleteFunc(p.Causes(), func(t explain.Time) bool { return t.Cause == result.CauseQueue })[0] // other load of the machine
 		if first.Cause != i.cause || first.Component != string(monitor.Runtime) || math.Abs(first.Difference/injectedTime.Seconds()-1) > sizeTolerance {
-			return fmt.Sprintf("the first cause of %g s is %+v", p.Difference.Median, first)
+			return fmt.Sprintf("the first cause of %g s is %+v; all parts: %+v", p.Difference.Median, first, p.Times)
 		}
 	}
 	if count != i.count {

@@ -54,7 +54,8 @@ var injections = []injection{
 
 // Work that is put into a runtime's create is found: the kind, the step, the component and the size.
 //
-// Invariant injected-cause: Of 20 known differences of each kind (sleep, loop, fsync, mount, exec) explain names 19 or more with their kind, place and size.
+// Invariant injected-cause: Of 20 known differences of each kind (sleep, loop, fsync, mount, exec) explain names 19 or more with their kind, place and size,
+// if other load of the machine does not hold the target in the run queue meanwhile.
 func TestInjection(t *testing.T) {
 	if err := trace.Check(); err != nil {
 		record.Skip(t, "no traces: "+err.Error())
@@ -69,24 +70,36 @@ func TestInjection(t *testing.T) {
 	for _, i := range injections {
 		t.Run(i.name, func(t *testing.T) {
 			measure := i.runtimes(t)
-			found := 0
-			for try := range tries {
-				reason := i.miss(measure())
-				if reason == "" {
+			var found, misses, repeats int
+			for found+misses < tries && (isWhole || found == 0 && misses < 2) { // one try, and another one after a miss
+				e := measure()
+				reason := i.miss(e)
+				switch {
+				case reason == "":
 					found++
-				} else {
-					t.Logf("try %d: %s", try, reason)
-				}
-				if !isWhole && (found > 0 || try > 0) { // one try, and another one after a miss
-					break
+				case isDisturbed(e) && repeats < tries:
+					repeats++
+					record.Repeat(t, reason)
+				default:
+					misses++
+					t.Logf("try %d: %s", found+misses, reason)
 				}
 			}
-			t.Logf("found in %d tries", found)
+			t.Logf("found in %d tries, missed in %d, disturbed in %d", found, misses, repeats)
 			if isWhole && found < threshold || found == 0 {
 				t.Errorf("it is found in %d tries, want %d of %d", found, threshold, tries)
 			}
 		})
 	}
+}
+
+// isDisturbed reports whether other load of the machine held the target in the run queue, in one of the traces, for a time that can hide the injection.
+func isDisturbed(e *explain.Explanation) bool {
+	return slices.ContainsFunc(e.Benchmarks[0].Phases, func(p explain.Phase) bool {
+		return slices.ContainsFunc(p.Times, func(t explain.Time) bool {
+			return t.Cause == result.CauseQueue && max(t.A.Most, t.B.Most) > sizeTolerance*injectedTime.Seconds()
+		})
+	})
 }
 
 // miss returns the reason why an explanation does not name the injection; empty if it does.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 //
-// Counts the kernel's functions that the observed processes enter, by program and address. The map processes is the map of trace.c, which keeps it.
+// Counts the kernel's functions that the observed processes enter, by program and address. trace.c keeps the map processes.
 //
 // The work of a hardware interrupt is not counted: it interrupts any process. Interrupts of the processor do not nest, and do not change their CPU. The
 // kernel skips these programs while one of them runs on the same CPU, so an interrupt of a program is skipped from its begin to its end.
@@ -12,13 +12,6 @@ struct function {
 	__u64 program;
 	__u64 address; // of the first instruction, or of the patch behind it
 };
-
-struct {
-	int (*type)[BPF_MAP_TYPE_HASH];
-	__u32 *key;
-	__u64 *value;
-	int (*max_entries)[32768];
-} processes SEC(".maps");
 
 struct {
 	int (*type)[BPF_MAP_TYPE_HASH];

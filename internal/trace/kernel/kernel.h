@@ -157,6 +157,14 @@ static void (*bpf_ringbuf_submit)(void *data, __u64 flags) = (void *)132;
 
 #define SEC(name) __attribute__((section(name), used))
 
+// processes has the programs of processes, by process ID. All objects of a trace share it.
+struct {
+	int (*type)[BPF_MAP_TYPE_HASH];
+	__u32 *key;
+	__u64 *value;
+	int (*max_entries)[32768];
+} processes SEC(".maps");
+
 // READ reads a field of an object of the kernel; 0 if the kernel refuses.
 #define READ(object, field)                                                                    \
 	({                                                                                     \

@@ -99,14 +99,6 @@ struct wait {
 	__u32 padding;
 };
 
-// processes has the programs of processes, by process ID.
-struct {
-	int (*type)[BPF_MAP_TYPE_HASH];
-	__u32 *key;
-	__u64 *value;
-	int (*max_entries)[32768];
-} processes SEC(".maps");
-
 struct {
 	int (*type)[BPF_MAP_TYPE_HASH];
 	__u64 *key;

@@ -82,6 +82,26 @@ func TestAppendTrials(t *testing.T) {
 	}
 }
 
+// Each trial is checked against its own run, also while two runs take turns in one store.
+func TestTrialsOfTwoRuns(t *testing.T) {
+	s := newStore(t)
+	stranger := emptyRun("b", 1)
+	stranger.Targets = []result.Target{{Name: "oci/crun"}}
+	must.Do(t, s.Create(t.Context(), emptyRun("a", 0)), s.Create(t.Context(), stranger))
+	for seq := range 3 {
+		trial, trace := okTrial(2*seq+1), result.Trace{Seq: 2*seq + 2, Cell: okTrial(1).Cell, Status: result.OK, Started: epoch}
+		must.Do(t, s.Append(t.Context(), "a", trial), s.AppendTrace(t.Context(), "a", trace))
+		if err := s.Append(t.Context(), "b", trial); err == nil || !strings.Contains(err.Error(), "oci/runc") {
+			t.Errorf("a run records a trial of a target that it does not have: %v", err)
+		}
+		if err := s.AppendTrace(t.Context(), "b", trace); err == nil || !strings.Contains(err.Error(), "oci/runc") {
+			t.Errorf("a run records a trace of a target that it does not have: %v", err)
+		}
+		trial.Target, trace.Target = "oci/crun", "oci/crun"
+		must.Do(t, s.Append(t.Context(), "b", trial), s.AppendTrace(t.Context(), "b", trace))
+	}
+}
+
 // A new file for many runs has larger pages. Each later writer keeps the pages of a file.
 func TestPageSizes(t *testing.T) {
 	type opener = func(context.Context, string) (*store.Store, error)
@@ -123,6 +143,26 @@ func BenchmarkManyRuns(b *testing.B) {
 		must.Do(b, writers.Wait(), s.Close())
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*runs*trials), "ns/trial")
+}
+
+// BenchmarkTrials records the trials of a run of many targets and benchmarks, one after the other, as a run on one machine does.
+func BenchmarkTrials(b *testing.B) {
+	s := newStore(b)
+	run := emptyRun("a", 0)
+	for i := range 30 {
+		run.Targets = append(run.Targets, result.Target{Name: fmt.Sprint("target", i)})
+	}
+	for i := range 50 {
+		bench := run.Bench[0]
+		bench.Name = fmt.Sprint("operations.", i)
+		run.Bench = append(run.Bench, bench)
+	}
+	must.Do(b, s.Create(b.Context(), run))
+	seq := 0
+	for b.Loop() {
+		seq++
+		must.Do(b, s.Append(b.Context(), "a", okTrial(seq)))
+	}
 }
 
 // podTrial is a trial with the stages of a pod.

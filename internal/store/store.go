@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 
+	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/trust"
 )
 
@@ -58,6 +59,8 @@ type Store struct {
 
 	// turn has a value while a caller writes. See write.
 	turn chan struct{}
+	// facts has the targets and the benchmarks of the run with the newest trial or trace. Only the writer uses it.
+	facts result.Run
 
 	mu      sync.Mutex
 	locks   map[string]*os.File // of the runs that this process executes, by ID

@@ -98,9 +98,8 @@ func numbers(trials []result.Trial) string {
 
 func (s *Store) appendTrials(ctx context.Context, runID string, trials []result.Trial) error {
 	return s.share(ctx, func(tx *transaction) error {
-		var key int64
-		var run result.Run
-		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
+		key, run, err := s.runFacts(ctx, tx, runID)
+		if err != nil {
 			return err
 		}
 		for i := range trials {
@@ -112,12 +111,27 @@ func (s *Store) appendTrials(ctx context.Context, runID string, trials []result.
 	})
 }
 
+// runFacts returns the key of a run, and the run with its targets and benchmarks, which never change. It decodes them once for trials of one
+// run. An unknown run is an *IDError.
+func (s *Store) runFacts(ctx context.Context, tx *transaction, runID string) (int64, *result.Run, error) {
+	var key int64
+	if s.facts.ID == runID {
+		err := lookUp(ctx, tx, runID, "key", &key)
+		return key, &s.facts, err
+	}
+	run := result.Run{ID: runID}
+	if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
+		return 0, nil, err
+	}
+	s.facts = run
+	return key, &s.facts, nil
+}
+
 // AppendTrace is Append for a trace.
 func (s *Store) AppendTrace(ctx context.Context, runID string, trace result.Trace) error {
 	err := s.share(ctx, func(tx *transaction) error {
-		var key int64
-		var run result.Run
-		if err := lookUp(ctx, tx, runID, "key, targets, benchmarks", &key, document{&run.Targets}, document{&run.Bench}); err != nil {
+		key, run, err := s.runFacts(ctx, tx, runID)
+		if err != nil {
 			return err
 		}
 		if err := run.ValidateTrace(&trace); err != nil {

@@ -36,7 +36,12 @@ func TestWaitForPage(t *testing.T) {
 	}
 	counts, err := tracer.Stop()
 	must.Do(t, err)
-	if len(counts) != 1 || counts[0].Blocked[result.OutsideCalls] < length/2 || counts[0].Faults == 0 || counts[0].Calls["ppoll"] == 0 {
+	if len(counts) != 1 {
+		t.Fatalf("one step has the counts %+v", counts)
+	}
+	// The thread is ready or runs for a part of its wait if it loses its CPU just before it waits.
+	c := &counts[0]
+	if c.Blocked[result.OutsideCalls]+c.Queued+c.Running < length/2 || c.Faults == 0 || c.Calls["ppoll"] == 0 {
 		t.Errorf("a wait of %v for a page: %+v", length, counts)
 	}
 }

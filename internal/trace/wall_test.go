@@ -89,7 +89,8 @@ func TestWaitAcrossSteps(t *testing.T) {
 	}
 }
 
-// A program that sleeps is blocked in this call for at least its time, and all times of a step together are at most its length.
+// A program that sleeps is blocked in this call for at least its time, except for moments without a CPU, and all times of a step together are at
+// most its length.
 func TestTimes(t *testing.T) {
 	const sleep = 50 * time.Millisecond
 	tracer := start(t, monitor.Target{})
@@ -102,8 +103,9 @@ func TestTimes(t *testing.T) {
 		t.Fatalf("one step has the counts %+v", counts)
 	}
 	c := &counts[0]
-	if slept := c.Blocked["clock_nanosleep"]; slept < sleep {
-		t.Errorf("a sleep of %v: %v", sleep, c.Blocked)
+	// A thread that loses its CPU after it sets the timer is ready meanwhile, and is not blocked.
+	if slept := c.Blocked["clock_nanosleep"]; slept+c.Queued+c.Running < sleep {
+		t.Errorf("a sleep of %v: blocked %v, without a CPU %v, running %v", sleep, c.Blocked, c.Queued, c.Running)
 	}
 	if c.Running == 0 || c.Switches == 0 || c.Wall[result.WallRunning] == 0 {
 		t.Errorf("the times of a shell and its sleep: %+v", c)

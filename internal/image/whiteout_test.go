@@ -36,7 +36,7 @@ func emptied(t testing.TB, n int, typeflag byte) v1.Image {
 //
 // Invariant linear-unpacking: The time to unpack an image grows with its entries, and not with their square.
 func TestOpaqueWhiteoutIsLinear(t *testing.T) {
-	const lo, hi = 500, 4000
+	const lo, hi = 250, 2000
 	bytes := func(n int) uint64 {
 		image := emptied(t, n, tar.TypeReg)
 		var start, end runtime.MemStats

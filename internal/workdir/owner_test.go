@@ -180,12 +180,16 @@ func TestSweepDuringCreate(t *testing.T) {
 		{State: root("b"), Data: root("a"), Memory: root("c")},
 		{State: root("c"), Data: root("d"), Memory: root("a")},
 	}
+	rounds := 25
+	if testing.Short() {
+		rounds = 5
+	}
 	// Few sessions often remove all roots, and many often wait for a lock.
 	for _, rivals := range [][]workdir.Roots{sessions[1:], sessions[:2], slices.Repeat(sessions, 3)} {
 		var wg sync.WaitGroup
 		for _, roots := range rivals {
 			wg.Go(func() {
-				for range 25 {
+				for range rounds {
 					d, err := workdir.Create(roots, newID())
 					if err != nil {
 						t.Error(err)

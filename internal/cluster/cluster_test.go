@@ -165,11 +165,11 @@ func (b *bench) starts(t *testing.T) {
 // onStart changes the pod of each agent after its creation.
 func (b *bench) onStart(t *testing.T, change func(*corev1.Pod)) {
 	t.Helper()
-	b.server.Created = func(path string) {
+	b.server.Created.Set(func(path string) {
 		if strings.HasSuffix(path, "-agent") {
 			b.play(t, path, change)
 		}
-	}
+	})
 }
 
 // recorded returns the run of a node in the results file.
@@ -195,7 +195,7 @@ func TestRun(t *testing.T) {
 	b := newBench(t, f)
 	b.starts(t)
 	var atOnce, maximum atomic.Int64
-	b.server.Log = func(w io.Writer, pod string, _ *http.Request) {
+	b.server.Log.Set(func(w io.Writer, pod string, _ *http.Request) {
 		maximum.Store(max(maximum.Load(), atOnce.Add(1)))
 		defer atOnce.Add(-1)
 		for _, n := range f.Nodes {
@@ -203,7 +203,7 @@ func TestRun(t *testing.T) {
 				write(t, w, &f, n.Name, 1, trials+2)
 			}
 		}
-	}
+	})
 	must.Do(t, b.Create(limited(t)))
 	outcomes, err := b.Run(limited(t))
 	must.Do(t, err, b.Release(limited(t)))
@@ -244,7 +244,7 @@ func TestCollect(t *testing.T) {
 	pod := f.Agent(f.Nodes[0])
 	running(pod)
 	b.server.Set(t, b.path(pod.Name), pod)
-	b.server.Log = func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) }
+	b.server.Log.Set(func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) })
 	found, err := cluster.Find(limited(t), b.Client, f.Namespace)
 	must.Do(t, err)
 	if len(found) != 1 || found[0].ID != f.ID || len(found[0].Nodes) != 1 || found[0].Nodes[0].Kind != "small" {
@@ -267,7 +267,7 @@ func TestGap(t *testing.T) {
 	f := fleet(1)
 	b := newBench(t, f)
 	b.starts(t)
-	b.server.Log = func(w io.Writer, _ string, r *http.Request) {
+	b.server.Log.Set(func(w io.Writer, _ string, r *http.Request) {
 		write(t, w, &f, "n1", 3, 4)
 		for r.Context().Err() == nil {
 			var pod corev1.Pod
@@ -276,7 +276,7 @@ func TestGap(t *testing.T) {
 				return
 			}
 		}
-	}
+	})
 	must.Do(t, b.Create(limited(t)))
 	outcomes, err := b.Run(limited(t))
 	must.Do(t, err)
@@ -291,13 +291,13 @@ func TestForgetfulKubelet(t *testing.T) {
 	b := newBench(t, f)
 	b.starts(t)
 	var requests atomic.Int64
-	b.server.Fault = func(_, path string) *metav1.Status {
+	b.server.Fault.Set(func(_, path string) *metav1.Status {
 		if strings.HasSuffix(path, "/log") && requests.Add(1) == 1 {
 			return kubetest.Refusal(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		}
 		return nil
-	}
-	b.server.Log = func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) }
+	})
+	b.server.Log.Set(func(w io.Writer, _ string, _ *http.Request) { write(t, w, &f, "n1", 1, trials+2) })
 	must.Do(t, b.Create(limited(t)))
 	outcomes, err := b.Run(limited(t))
 	must.Do(t, err)
@@ -312,7 +312,7 @@ func TestLostAgent(t *testing.T) {
 	b := newBench(t, f)
 	b.starts(t)
 	var pods atomic.Int64
-	b.server.Log = func(w io.Writer, pod string, r *http.Request) {
+	b.server.Log.Set(func(w io.Writer, pod string, r *http.Request) {
 		if pods.Add(1) > 1 {
 			write(t, w, &f, "n1", 1, trials+2)
 			return
@@ -321,7 +321,7 @@ func TestLostAgent(t *testing.T) {
 		for b.observer.count() < 3 && r.Context().Err() == nil {
 		}
 		b.server.Remove(b.path(pod))
-	}
+	})
 	must.Do(t, b.Create(limited(t)))
 	outcomes, err := b.Run(limited(t))
 	must.Do(t, err)
@@ -347,7 +347,7 @@ func TestStop(t *testing.T) {
 	b := newBench(t, f)
 	b.starts(t)
 	ctx, cancel := context.WithCancel(limited(t))
-	b.server.Log = func(w io.Writer, pod string, r *http.Request) {
+	b.server.Log.Set(func(w io.Writer, pod string, r *http.Request) {
 		node := f.Nodes[0].Name
 		if pod != f.AgentName(node) {
 			node = f.Nodes[1].Name
@@ -361,7 +361,7 @@ func TestStop(t *testing.T) {
 				return
 			}
 		}
-	}
+	})
 	must.Do(t, b.Create(ctx))
 	outcomes, err := b.Run(ctx)
 	must.Do(t, err)
@@ -395,7 +395,7 @@ func TestHostileRecords(t *testing.T) {
 		f := fleet(1)
 		b := newBench(t, f)
 		b.starts(t)
-		b.server.Log = func(w io.Writer, _ string, _ *http.Request) { must.Do(t, log(record.NewWriter(w), &f)) }
+		b.server.Log.Set(func(w io.Writer, _ string, _ *http.Request) { must.Do(t, log(record.NewWriter(w), &f)) })
 		must.Do(t, b.Create(limited(t)))
 		outcomes, err := b.Run(limited(t))
 		if err != nil || outcomes[0].Phase != cluster.Failed && outcomes[0].Phase != cluster.Ended || reason != "negative" && !strings.Contains(outcomes[0].Text, reason) {
@@ -500,12 +500,12 @@ func TestStartProblems(t *testing.T) {
 func TestDeniedHalfway(t *testing.T) {
 	f := fleet(1)
 	b := newBench(t, f)
-	b.server.Fault = func(method, path string) *metav1.Status {
+	b.server.Fault.Set(func(method, path string) *metav1.Status {
 		if method == http.MethodPost && strings.HasSuffix(path, "/rolebindings") {
 			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}
 		return nil
-	}
+	})
 	hasObjects, err := f.Create(limited(t), b.Client, nil)
 	if err == nil || !hasObjects || !strings.Contains(err.Error(), `create role binding "touchstone-`) || !strings.Contains(err.Error(), "touchstone cluster check") {
 		t.Errorf("created: %t, %v", hasObjects, err)
@@ -520,12 +520,12 @@ func TestDeniedNamespace(t *testing.T) {
 	f := fleet(1)
 	s := kubetest.New(t)
 	requests, losses := 0, 0
-	s.Fault = func(string, string) *metav1.Status {
+	s.Fault.Set(func(string, string) *metav1.Status {
 		if requests++; requests <= losses {
 			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
 		}
 		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
-	}
+	})
 	for _, losses = range []int{0, 1} {
 		requests = 0
 		hasObjects, err := f.Create(limited(t), s.Client(t), nil)
@@ -567,13 +567,13 @@ func TestManifest(t *testing.T) {
 	f := fleet(2)
 	b := newBench(t, f)
 	b.starts(t)
-	b.server.Log = func(w io.Writer, pod string, _ *http.Request) {
+	b.server.Log.Set(func(w io.Writer, pod string, _ *http.Request) {
 		for _, n := range f.Nodes {
 			if pod == f.AgentName(n.Name) {
 				write(t, w, &f, n.Name, 1, trials+2)
 			}
 		}
-	}
+	})
 	must.Do(t, b.Create(limited(t)))
 	_, err := b.Run(limited(t))
 	must.Do(t, err)
@@ -666,7 +666,7 @@ func TestNames(t *testing.T) {
 // A check finds each obstacle, with a remedy, and creates nothing.
 func TestCheck(t *testing.T) {
 	s := kubetest.New(t)
-	s.Allowed = func(right string) bool { return right != "patch pods" }
+	s.Allowed.Set(func(right string) bool { return right != "patch pods" })
 	s.Set(t, "/api/v1/nodes/n1", node("n1", func(n *corev1.Node) { n.Status.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: "runc"}} }))
 	s.Set(t, "/apis/node.k8s.io/v1/runtimeclasses/gvisor", &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"})
 	f := fleet(1)
@@ -699,14 +699,14 @@ func TestCheck(t *testing.T) {
 // Missing rights with the same remedy are one finding, and hide no refusal of another rule: the pod is not tried without the right to create it.
 func TestCheckRights(t *testing.T) {
 	s := kubetest.New(t)
-	s.Allowed = func(right string) bool { return strings.HasPrefix(right, "list ") }
+	s.Allowed.Set(func(right string) bool { return strings.HasPrefix(right, "list ") })
 	s.Set(t, "/api/v1/nodes/n1", node("n1", nil))
-	s.Fault = func(method, path string) *metav1.Status {
+	s.Fault.Set(func(method, path string) *metav1.Status {
 		if method == http.MethodPost && strings.HasSuffix(path, "/pods") {
 			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, `pods is forbidden: User "u" cannot create resource "pods" in API group ""`)
 		}
 		return nil
-	}
+	})
 	f := fleet(1)
 	f.OwnNamespace, f.Events = true, true
 	var findings []string
@@ -769,12 +769,12 @@ func TestIncomplete(t *testing.T) {
 	if bare := (cluster.Fleet{ID: f.ID, Namespace: f.Namespace}); bare.Incomplete(limited(t), b.Client) == nil {
 		t.Error("a run that has only a namespace can be collected")
 	}
-	b.server.Fault = func(method, path string) *metav1.Status {
+	b.server.Fault.Set(func(method, path string) *metav1.Status {
 		if method == http.MethodGet && strings.Contains(path, "/roles/") {
 			return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no right")
 		}
 		return nil
-	}
+	})
 	must.Do(t, f.Incomplete(limited(t), b.Client))
 	b.server.Remove("/api/v1/namespaces/" + f.Namespace + "/serviceaccounts/touchstone-" + f.ID)
 	pod := f.Agent(f.Nodes[0])
@@ -805,7 +805,7 @@ func TestCleanRetries(t *testing.T) {
 		must.Do(t, b.Create(limited(t)))
 		var mu sync.Mutex
 		failed := map[string]bool{}
-		b.server.Fault = func(method, path string) *metav1.Status {
+		b.server.Fault.Set(func(method, path string) *metav1.Status {
 			mu.Lock()
 			defer mu.Unlock()
 			if failed[method+path] {
@@ -813,7 +813,7 @@ func TestCleanRetries(t *testing.T) {
 			}
 			failed[method+path] = true
 			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "busy")
-		}
+		})
 		if removals, err := cluster.Clean(limited(t), b.Client, &f); err != nil || len(b.server.Paths()) > 0 {
 			t.Errorf("removed %v and left %v: %v", removals, b.server.Paths(), err)
 		}
@@ -847,7 +847,7 @@ func TestMissingHandler(t *testing.T) {
 		f := fleet(2)
 		f.Plan = "version: 1\ntargets: [k8s, k8s/gvisor]\nbenchmarks: [pods.start]\n"
 		s := kubetest.New(t)
-		s.Created = func(path string) {
+		s.Created.Set(func(path string) {
 			var pod corev1.Pod
 			if !s.Read(t, path, &pod) || pod.Kind != "Pod" {
 				return
@@ -863,7 +863,7 @@ func TestMissingHandler(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: f.Namespace}, InvolvedObject: corev1.ObjectReference{Name: pod.Name},
 				Reason: "FailedCreatePodSandBox", Message: "sandbox of " + pod.Name + `: no runtime for "runsc" is configured`,
 			})
-		}
+		})
 		var findings []string
 		c := cluster.Checker{Client: s.Client(t), Fleet: f, Report: func(x cluster.Finding) { findings = append(findings, string(x.Level)+" "+x.String()) }, Step: func(string) {}}
 		hasObjects, err := c.Try(limited(t))
@@ -883,14 +883,14 @@ func TestReportedGap(t *testing.T) {
 		s.Set(t, "/api/v1/nodes/"+name, node(name, func(n *corev1.Node) { n.Status.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Name: handler}} }))
 	}
 	s.Set(t, "/apis/node.k8s.io/v1/runtimeclasses/gvisor", &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"})
-	s.Allowed = func(string) bool { return true }
-	s.Created = func(path string) {
+	s.Allowed.Set(func(string) bool { return true })
+	s.Created.Set(func(path string) {
 		var pod corev1.Pod
 		if strings.Contains(path, "-try-") && s.Read(t, path, &pod) {
 			pod.Status.Phase = corev1.PodSucceeded
 			s.Set(t, path, &pod)
 		}
-	}
+	})
 	var findings []string
 	c := cluster.Checker{Client: s.Client(t), Fleet: f, Report: func(x cluster.Finding) { findings = append(findings, string(x.Level)+" "+x.String()) }, Step: func(string) {}}
 	must.Do(t, c.Run(limited(t)))

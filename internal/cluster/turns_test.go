@@ -38,13 +38,13 @@ func (b *bench) onRead(t *testing.T, log func(w io.Writer, node string, r readin
 	}
 	var mu sync.Mutex
 	counts := map[string]int{}
-	b.server.Log = func(w io.Writer, pod string, r *http.Request) {
+	b.server.Log.Set(func(w io.Writer, pod string, r *http.Request) {
 		mu.Lock()
 		counts[pod]++
 		count := counts[pod]
 		mu.Unlock()
 		log(w, nodes[pod], reading{count, r})
-	}
+	})
 }
 
 // complete checks that all nodes have complete runs.
@@ -165,12 +165,12 @@ func TestRelease(t *testing.T) {
 	f := fleet(3)
 	b := newBench(t, f)
 	done := make(chan struct{})
-	b.server.Fault = func(method, _ string) *metav1.Status {
+	b.server.Fault.Set(func(method, _ string) *metav1.Status {
 		if method == http.MethodPatch {
 			<-done
 		}
 		return nil
-	}
+	})
 	b.onRead(t, func(w io.Writer, node string, _ reading) { write(t, w, &f, node, 1, trials+2) })
 	must.Do(t, b.Create(limited(t)))
 	outcomes, err := b.Run(limited(t))

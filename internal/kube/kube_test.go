@@ -34,7 +34,7 @@ func podPath(name string) string { return "/api/v1/namespaces/n/pods/" + name }
 // Requests and their answers have the types of the API.
 func TestRequests(t *testing.T) {
 	s := kubetest.New(t)
-	s.Allowed = func(right string) bool { return right == "get pods/log" }
+	s.Allowed.Set(func(right string) bool { return right == "get pods/log" })
 	client := s.Client(t)
 	ctx := t.Context()
 	object, err := client.Pods("n").Create(ctx, pod("p"), metav1.CreateOptions{})
@@ -74,7 +74,7 @@ func TestExplain(t *testing.T) {
 		{kubetest.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd"), "try again", true},
 		{kubetest.Refusal(http.StatusNotFound, metav1.StatusReasonNotFound, "no such pod"), "", false},
 	} {
-		s.Fault = func(string, string) *metav1.Status { return tt.status }
+		s.Fault.Set(func(string, string) *metav1.Status { return tt.status })
 		_, err := client.Pods("n").Get(t.Context(), "p", metav1.GetOptions{})
 		explanation := client.Explain(err)
 		if err == nil || !strings.Contains(explanation.Error(), tt.status.Message) || !strings.Contains(explanation.Error(), tt.advice) || kube.IsTransient(err) != tt.transient {
@@ -97,12 +97,12 @@ func TestRetry(t *testing.T) {
 	s := kubetest.New(t)
 	client := s.Client(t)
 	var requests atomic.Int64
-	s.Fault = func(string, string) *metav1.Status {
+	s.Fault.Set(func(string, string) *metav1.Status {
 		if requests.Add(1) < 3 {
 			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "later")
 		}
 		return nil
-	}
+	})
 	notes := 0
 	create := func(ctx context.Context) error {
 		_, err := client.Pods("n").Create(ctx, pod("p"), metav1.CreateOptions{})
@@ -113,18 +113,18 @@ func TestRetry(t *testing.T) {
 		t.Errorf("%d requests and %d notes, want 3 and 1", requests.Load(), notes)
 	}
 	requests.Store(0)
-	s.Fault = func(string, string) *metav1.Status {
+	s.Fault.Set(func(string, string) *metav1.Status {
 		requests.Add(1)
 		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
-	}
+	})
 	if err := kube.Retry(t.Context(), nil, create); err == nil || requests.Load() != 1 {
 		t.Errorf("a refusal: %v after %d requests, want an error after 1", err, requests.Load())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Fault = func(string, string) *metav1.Status {
+	s.Fault.Set(func(string, string) *metav1.Status {
 		cancel()
 		return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "later")
-	}
+	})
 	if err := kube.Retry(ctx, nil, create); err == nil {
 		t.Error("a cancelled request succeeded")
 	}
@@ -196,12 +196,12 @@ func TestFollow(t *testing.T) {
 	s.Set(t, podPath("other"), stranger)
 	var outage atomic.Bool
 	outage.Store(true)
-	s.Fault = func(string, string) *metav1.Status {
+	s.Fault.Set(func(string, string) *metav1.Status {
 		if outage.Load() {
 			return kubetest.Refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "restarts")
 		}
 		return nil
-	}
+	})
 	s.Disconnect()
 	observer.await(t, "lost")
 	s.Remove(podPath("a"))
@@ -216,9 +216,9 @@ func TestFollow(t *testing.T) {
 	if err := <-end; !errors.Is(err, context.Canceled) {
 		t.Errorf("the observation ended with %v", err)
 	}
-	s.Fault = func(string, string) *metav1.Status {
+	s.Fault.Set(func(string, string) *metav1.Status {
 		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "the right is gone")
-	}
+	})
 	if err := kube.Follow(t.Context(), s.Client(t).Pods("n"), metav1.ListOptions{}, observer); err == nil || !strings.Contains(err.Error(), "the right is gone") {
 		t.Errorf("without the right: %v", err)
 	}

@@ -39,7 +39,7 @@ func newStation(t *testing.T) *station {
 	agent := fleet.Agent(node)
 	s.path = "/api/v1/namespaces/ns/pods/" + agent.Name
 	s.server.Set(t, s.path, agent)
-	s.server.Fault = func(method, _ string) *metav1.Status {
+	s.server.Fault.Set(func(method, _ string) *metav1.Status {
 		fault := s.fault.Load()
 		if method != http.MethodPost || fault == nil {
 			return nil
@@ -47,15 +47,15 @@ func newStation(t *testing.T) *station {
 		s.refusals.Add(1)
 		go s.update(func() {}) // the next attempt is now
 		return fault
-	}
-	s.server.Created = func(path string) { // a kubelet that takes each pod
+	})
+	s.server.Created.Set(func(path string) { // a kubelet that takes each pod
 		var sample corev1.Pod
 		if s.server.Read(t, path, &sample) {
 			s.samples.Add(1)
 			sample.Status.Phase = corev1.PodSucceeded
 			s.server.Set(t, path, &sample)
 		}
-	}
+	})
 	sample := fleet.Sample(node, metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: agent.Name, UID: "uid"})
 	s.outages = outages{newPod(s.server.Client(t).Pods("ns"), agent.Name, time.Hour, sample), func(reason string) { s.reasons <- reason }}
 	return s
@@ -97,8 +97,8 @@ func TestFailureWithoutOutage(t *testing.T) {
 func TestUnschedulableSample(t *testing.T) {
 	for message, want := range map[string]string{"0/1 nodes are available: 1 Too many pods.": "", "0/1 nodes are available: 1 node(s) were unschedulable.": "1 node(s) were unschedulable"} {
 		s := newStation(t)
-		take := s.server.Created
-		s.server.Created = func(path string) {
+		take := s.server.Created.Function()
+		s.server.Created.Set(func(path string) {
 			if s.refusals.Add(1) > 1 { // the node is uncordoned
 				take(path)
 				return
@@ -107,7 +107,7 @@ func TestUnschedulableSample(t *testing.T) {
 			s.server.Read(t, path, &sample)
 			sample.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: message}}
 			s.server.Set(t, path, &sample)
-		}
+		})
 		s.tell = func(string) {}
 		if reason := s.Begin(t.Context())(t.Context(), errTrial); !strings.Contains(reason, want) || (reason == "") != (want == "") {
 			t.Errorf("%s: the reason is %q, want %q", message, reason, want)
@@ -194,14 +194,14 @@ func TestRefusalsAfterARestart(t *testing.T) {
 // A node that comes back while the agent tries a pod was away.
 func TestReturnDuringTheTry(t *testing.T) {
 	s := newStation(t)
-	take := s.server.Created
-	s.server.Created = func(path string) {
+	take := s.server.Created.Function()
+	s.server.Created.Set(func(path string) {
 		if s.samples.Load() == 0 {
 			s.Seen(lost())
 			s.Seen(&corev1.Pod{})
 		}
 		take(path)
-	}
+	})
 	if reason := s.Begin(t.Context())(t.Context(), errTrial); reason != "the control plane has lost the node" {
 		t.Errorf("the reason is %q", reason)
 	}

@@ -46,19 +46,19 @@ func TestImageDigest(t *testing.T) {
 	server := kubetest.New(t)
 	server.Set(t, agent, pod(""))
 	count := 0
-	server.Fault = func(string, string) *metav1.Status {
+	server.Fault.Set(func(string, string) *metav1.Status {
 		if count++; count == 2 {
 			server.Set(t, agent, pod(number))
 		}
 		return nil
-	}
+	})
 	digest, err := config(server).ImageDigest(t.Context())
 	must.Do(t, err)
 	expect.Equal(t, "the digest of a late status", "sha256:"+number, digest)
 
-	server.Fault = func(string, string) *metav1.Status {
+	server.Fault.Set(func(string, string) *metav1.Status {
 		return kubetest.Refusal(http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden")
-	}
+	})
 	if _, err := config(server).ImageDigest(t.Context()); err == nil || !strings.Contains(err.Error(), "pods is forbidden") {
 		t.Errorf("ImageDigest() without the right is %v", err)
 	}

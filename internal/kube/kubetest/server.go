@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,16 +25,26 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 )
 
+// Hook is a function of a test, which may replace it while the server answers.
+type Hook[F any] struct{ function atomic.Pointer[F] }
+
+// Set replaces the function.
+func (h *Hook[F]) Set(f F) { h.function.Store(&f) }
+
+// Function returns the function.
+func (h *Hook[F]) Function() F { return *h.function.Load() }
+
 // Server is an imitated API server.
 type Server struct {
-	// Fault returns the answer to a request that fails; nil for a request that the server answers itself. The path has no query.
-	Fault func(method, path string) *metav1.Status
-	// Allowed decides about a right, spelled as in "create pods/log". Nil grants all.
-	Allowed func(right string) bool
-	// Created is called in a goroutine after the creation of an object by a request. Nil is not called.
-	Created func(path string)
-	// Log writes the log of a pod until its end or the end of the request. Nil is an empty log.
-	Log func(w io.Writer, pod string, request *http.Request)
+	// Fault returns the answer to a request that fails; nil for a request that the server answers itself. The path has no query. At first no request
+	// fails.
+	Fault Hook[func(method, path string) *metav1.Status]
+	// Allowed decides about a right, spelled as in "create pods/log". At first all rights are granted.
+	Allowed Hook[func(right string) bool]
+	// Created is called in a goroutine after the creation of an object by a request.
+	Created Hook[func(path string)]
+	// Log writes the log of a pod until its end or the end of the request. At first logs are empty.
+	Log Hook[func(w io.Writer, pod string, request *http.Request)]
 
 	http *httptest.Server
 
@@ -53,6 +64,10 @@ type change struct {
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{objects: map[string]map[string]any{}, watchers: map[chan change]string{}}
+	s.Fault.Set(func(string, string) *metav1.Status { return nil })
+	s.Allowed.Set(func(string) bool { return true })
+	s.Created.Set(func(string) {})
+	s.Log.Set(func(io.Writer, string, *http.Request) {})
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
 		s.http.CloseClientConnections()
@@ -178,11 +193,9 @@ func (s *Server) tell(path string, c change) {
 func parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if s.Fault != nil {
-		if status := s.Fault(r.Method, r.URL.Path); status != nil {
-			refuse(w, *status)
-			return
-		}
+	if status := s.Fault.Function()(r.Method, r.URL.Path); status != nil {
+		refuse(w, *status)
+		return
 	}
 	switch path := r.URL.Path; {
 	case path == "/version":
@@ -214,7 +227,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 		name += "/" + a.Subresource
 	}
 	answer(w, http.StatusCreated, map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": s.Allowed == nil || s.Allowed(name)},
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": s.Allowed.Function()(name)},
 	})
 }
 
@@ -229,9 +242,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush()
-	if s.Log != nil {
-		s.Log(flusher{w}, pod[strings.LastIndexByte(pod, '/')+1:], r)
-	}
+	s.Log.Function()(flusher{w}, pod[strings.LastIndexByte(pod, '/')+1:], r)
 }
 
 // flusher sends each write at once.
@@ -385,9 +396,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.put(path, o)
 		answer(w, http.StatusCreated, o)
-		if s.Created != nil {
-			go s.Created(path)
-		}
+		go s.Created.Function()(path)
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 	killsVariable   = "FLEET_KILLS"
 	seedVariable    = "FLEET_SEED"
 	minutesVariable = "FLEET_MINUTES"
+	fullVariable    = "FLEET_FULL"
 )
 
 // The full campaign has fullKills kills. A campaign that takes longer than minutes ends with fewer; one with another seed makes the rest.
@@ -140,7 +141,7 @@ func (k *kill) awaitReturn() {
 // Invariant cluster-kills: A cluster run whose parts are killed loses no committed trial, and leaves no object behind.
 func TestKills(t *testing.T) {
 	cells.Need(t, "fleet/kills")
-	isFull := os.Getenv("CHAOS_FULL") != ""
+	isFull := os.Getenv(fullVariable) != ""
 	blocks, kills := 20, len(victims)
 	if isFull {
 		blocks, kills = 60, fullKills

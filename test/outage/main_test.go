@@ -2,7 +2,7 @@
 // measures. It has only tests.
 //
 // The moments, the victims and the order of the kills follow from a seed, which each campaign prints. FLEET_KILLS, FLEET_SEED and FLEET_MINUTES set the
-// number of kills, the seed and a time limit. scripts/bench-fleet.sh measures the size of a cluster run with a thousand nodes.
+// number of kills, the seed and a time limit. FLEET_FULL=1 selects the full campaign, which needs the machine for itself. scripts/bench-fleet.sh measures the size of a cluster run with a thousand nodes.
 package outage
 
 import (

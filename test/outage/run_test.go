@@ -70,9 +70,16 @@ func (c *coordinator) hasExited() bool {
 // begun finds the ID of a run in the output of its program.
 var begun = regexp.MustCompile(`(?m)^cluster run ([0-9a-z-]+): [0-9]+ nodes`)
 
-// begin starts a cluster run, and returns when it has an ID.
+// begin starts a cluster run on all nodes, and returns when it has an ID. A node that an earlier run has lost may come back after the end of that run.
 func (s *site) begin(plan string, args ...string) *fleet {
 	s.Helper()
+	s.await("a node takes no pods", func() string {
+		taints, err := s.kubectl("get", "nodes", "-o", "jsonpath={.items[*].spec.taints}")
+		if err != nil {
+			return err.Error()
+		}
+		return taints
+	})
 	f := s.prepare(s.Kubeconfig)
 	f.run(plan, args...)
 	f.awaitID()

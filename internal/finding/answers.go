@@ -225,7 +225,7 @@ func cost(s *analysis.Standing, c *stats.Comparison, reference string) string {
 // sentence makes the first letter of a text large if the text begins with a word, and ends it.
 func sentence(s string) string {
 	if strings.HasPrefix(s, "in ") || strings.HasPrefix(s, "not ") {
-		s = strings.ToUpper(s[:1]) + s[1:]
+		s = wording.Capital(s)
 	}
 	return s + "."
 }

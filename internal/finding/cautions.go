@@ -17,7 +17,7 @@ func Cautions(a *analysis.Analysis, run int) []string {
 	r := &a.Runs[run]
 	var texts []string
 	for _, text := range state(r.State).Items {
-		texts = append(texts, capital(clause(text)))
+		texts = append(texts, wording.Capital(wording.Clause(text)))
 	}
 	texts = append(texts, dated(r).Items...)
 	if n := r.Counts[result.Failed] + r.Counts[result.Timeout]; n > 0 {
@@ -32,30 +32,21 @@ func Cautions(a *analysis.Analysis, run int) []string {
 	}
 	var load []string
 	for _, text := range r.Host.Warnings {
-		load = append(load, clause(text))
+		load = append(load, wording.Clause(text))
 	}
 	if items := disturbed(r).Items; items != nil {
 		load = append(load, "in "+strings.Replace(items[0], ": ", " ", 1))
 	}
 	if load != nil {
-		texts = append(texts, capital(strings.Join(load, "; ")))
+		texts = append(texts, wording.Capital(strings.Join(load, "; ")))
 	}
 	for _, caveat := range r.Caveats {
 		if !result.IsBudgetCaveat(caveat) {
-			texts = append(texts, capital(clause(caveat)))
+			texts = append(texts, wording.Capital(wording.Clause(caveat)))
 		}
 	}
 	return texts
 }
-
-// clause is the part of a warning before its consequences.
-func clause(text string) string {
-	text, _, _ = strings.Cut(text, "; ")
-	text, _, _ = strings.Cut(text, ": ")
-	return text
-}
-
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // Span spells a range of counts: "11 to 14 blocks".
 func Span(lo, hi int, noun string) string {

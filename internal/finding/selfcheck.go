@@ -7,6 +7,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/fact"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // SelfcheckNote states the differences that the machine of the report shows, or the command that finds them. It is empty for several
@@ -22,7 +23,7 @@ func SelfcheckNote(a *analysis.Analysis) string {
 		}
 	}
 	if text := fact.SelfcheckText(newest); text != "" {
-		return strings.ToUpper(text[:1]) + text[1:] + "."
+		return wording.Capital(text) + "."
 	}
 	if slices.ContainsFunc(a.Runs, func(run analysis.Run) bool {
 		return slices.ContainsFunc(run.Targets, func(t analysis.Target) bool { return strings.HasPrefix(t.Name, "fake/") })

@@ -5,6 +5,8 @@ package wording
 import (
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Counted spells a number of things: "1 family", "2 families", "2 processes".
@@ -18,6 +20,22 @@ func Counted(n int, noun string) string {
 		noun += "e"
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Capital spells a text with a capital letter, for the beginning of a sentence.
+func Capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if size == 0 {
+		return ""
+	}
+	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// Clause is the part of a warning before its reason and its consequences.
+func Clause(text string) string {
+	text, _, _ = strings.Cut(text, "; ")
+	text, _, _ = strings.Cut(text, ": ")
+	return text
 }
 
 // Listed joins words as a sentence does: "a, b and c".

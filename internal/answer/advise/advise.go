@@ -172,7 +172,7 @@ func basis(a *advice.Advice) document.Facts {
 	for _, n := range a.Blocks {
 		blocks = append(blocks, fmt.Sprint(n))
 	}
-	f.Items = append(f.Items, document.Fact{Name: strings.ToUpper(a.Unit()[:1]) + a.Unit()[1:] + "s", Text: strings.Join(blocks, ", ")},
+	f.Items = append(f.Items, document.Fact{Name: wording.Capital(a.Unit()) + "s", Text: strings.Join(blocks, ", ")},
 		document.Fact{Name: "Resamples", Text: fmt.Sprintf("%d of whole %ss, seed %d", advice.Resamples, a.Unit(), a.Seed)})
 	return f
 }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/render/web"
+	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
 // matrix is a table whose cells the script of the page fills in for the choices of the reader. It is complete without the script.
@@ -64,7 +64,7 @@ func (b *builder) matrix(m *document.Matrix) *matrix {
 	}
 	out := &matrix{Region: b.region(), Width: 1 + len(m.Columns)}
 	out.Data.Nouns = [2]string{cmp.Or(m.RowNoun, "metrics"), cmp.Or(m.ColumnNoun, "targets")}
-	out.Legend = strings.ToUpper(out.Data.Nouns[1][:1]) + out.Data.Nouns[1][1:]
+	out.Legend = wording.Capital(out.Data.Nouns[1])
 	for _, name := range m.Columns {
 		out.Targets = append(out.Targets, web.Clean(name))
 	}

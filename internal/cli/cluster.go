@@ -193,6 +193,7 @@ func (a *App) fleet(ctx context.Context, cmd *cobra.Command, o *fleetOptions, cl
 	if count := len(f.Nodes); f.Parallel != 1 && count > 1 && !f.Privileged {
 		f.Caveats = append(f.Caveats, fmt.Sprintf("up to %d nodes measured at once and shared the control plane; --parallel 1 measures one after the other", f.AtOnce()))
 	}
+	f.Caveats = append(f.Caveats, cluster.Absences(exclusions)...)
 	return f, exclusions, nil
 }
 
@@ -279,7 +280,7 @@ func (a *App) clusterRun(cmd *cobra.Command, opts *fleetOptions) (err error) {
 		return err
 	}
 	for _, e := range exclusions {
-		a.line(fmt.Sprintf("not measured: node %s: %s", e.Name, e.Reason))
+		a.line(e.String())
 	}
 	if opts.manifest {
 		text, err := f.Manifest()

@@ -212,7 +212,7 @@ func TestRun(t *testing.T) {
 		if o.Phase != cluster.Complete || !o.Recorded || r.State != result.Complete || len(r.Trials) != trials {
 			t.Errorf("%+v with %d trials in state %s", o, len(r.Trials), r.State)
 		}
-		if node := r.Host.Node; node == nil || node.Name != f.Nodes[i].Name || node.Fleet != fleetID || r.Caveats[len(r.Caveats)-1] != "a caveat of the fleet" {
+		if node := r.Host.Node; node == nil || node.Name != f.Nodes[i].Name || node.Fleet != fleetID || r.Caveats[0] != "a caveat of the fleet" {
 			t.Errorf("node %+v, caveats %q", node, r.Caveats)
 		}
 		var pod corev1.Pod
@@ -659,6 +659,20 @@ func TestNames(t *testing.T) {
 		names[id] = name
 		if len("touchstone-"+id+"-t100000-00001") > 63 || strings.ContainsAny(id, "./ ä_") || strings.HasSuffix(id, "-") {
 			t.Errorf("%q becomes %q", name, id)
+		}
+	}
+}
+
+// The report of a fleet names the nodes that it does not have, and counts them if there are many.
+func TestAbsences(t *testing.T) {
+	exclusions := make([]cluster.Excluded, 9)
+	for i := range exclusions {
+		exclusions[i] = cluster.Excluded{Name: fmt.Sprint("n", i), Reason: "it is cordoned"}
+	}
+	for count, want := range map[int]string{0: "", 1: "node n0 is not measured: it is cordoned", 4: "node n3 is not measured: it is cordoned", 5: "2 more nodes are not measured", 9: "6 more nodes are not measured"} {
+		caveats := cluster.Absences(exclusions[:count])
+		if last := slices.Concat([]string{""}, caveats)[len(caveats)]; len(caveats) != min(count, 4) || last != want {
+			t.Errorf("the caveats about %d nodes are %q, the last one should be %q", count, caveats, want)
 		}
 	}
 }

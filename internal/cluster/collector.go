@@ -544,7 +544,7 @@ func (n *collector) begin(ctx context.Context, r record.Record) error {
 	run.Trials, run.State, run.Ended = nil, result.Running, time.Time{}
 	node := n.node.Node
 	run.Host.Node = &node
-	run.Caveats = append(run.Caveats, n.Fleet.Caveats...)
+	run.Caveats = n.caveats(run.Caveats)
 	ctx = context.WithoutCancel(ctx)
 	n.recorded = map[int]bool{}
 	if !n.runs[n.runID] {
@@ -639,7 +639,12 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 			return stored(err)
 		}
 	}
-	return stored(n.Store.Finish(ctx, n.runID, end.State, end.Ended, append(end.Caveats, n.Fleet.Caveats...)))
+	return stored(n.Store.Finish(ctx, n.runID, end.State, end.Ended, n.caveats(end.Caveats)))
+}
+
+// caveats are the caveats of the fleet before those that the node's run has.
+func (n *collector) caveats(list []string) []string {
+	return append(slices.Clone(n.Fleet.Caveats), list...)
 }
 
 // giveUp ends a node without the end of its run.

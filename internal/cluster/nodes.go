@@ -30,6 +30,25 @@ type Excluded struct {
 	Name, Reason string
 }
 
+func (e Excluded) String() string {
+	return fmt.Sprintf("node %s is not measured: %s", e.Name, e.Reason)
+}
+
+// mostAbsences is the greatest number of nodes that the caveats of a fleet name with their reasons, unless one more is the last.
+const mostAbsences = 3
+
+// Absences are the caveats about the nodes that are not measured. A report without them would speak of the whole cluster.
+func Absences(exclusions []Excluded) []string {
+	var caveats []string
+	for i, e := range exclusions {
+		if rest := len(exclusions) - i; i == mostAbsences && rest > 1 {
+			return append(caveats, fmt.Sprintf("%d more nodes are not measured", rest))
+		}
+		caveats = append(caveats, e.String())
+	}
+	return caveats
+}
+
 // kindLabels are labels of the instance type. The first one takes precedence.
 var kindLabels = []string{corev1.LabelInstanceTypeStable, corev1.LabelInstanceType}
 

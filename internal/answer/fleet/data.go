@@ -32,6 +32,7 @@ type Data struct {
 	Withheld  string           `json:"withheld,omitempty" doc:"The reason why no target has a verdict about the fleet; absent if one has."`
 	Nodes     []node           `json:"nodes" doc:"The nodes, by kind and name."`
 	LeftOut   []fleet.LeftOut  `json:"left_out" doc:"Runs of the fleet that do not count."`
+	Caveats   []string         `json:"caveats,omitempty" doc:"Sentences about things that were not measured or could not be held constant on any node."`
 	Metrics   []metric         `json:"metrics" doc:"The metrics."`
 	Stages    []stageGroup     `json:"stages" doc:"The parts of quantities, such as the stages of a start."`
 	Different []factRow        `json:"different_facts" doc:"The facts that differ between nodes."`
@@ -139,7 +140,7 @@ type (
 func newData(r *fleet.Report) Data {
 	d := Data{
 		Kind: Kind, Version: schemaVersion, Fleet: r.ID, Plan: r.Plan, Started: r.Started.UTC(), Baseline: r.Baseline, MinEffect: document.Decimal(r.MinEffect), MinNodes: stats.MinNodes,
-		Withheld: r.Withheld(), LeftOut: append([]fleet.LeftOut{}, r.LeftOut...),
+		Withheld: r.Withheld(), LeftOut: append([]fleet.LeftOut{}, r.LeftOut...), Caveats: r.Caveats,
 		Nodes: lists.Convert(r.Nodes, func(n *fleet.Node) node {
 			return node{n.Name, n.Kind, n.Run, n.State, n.OK, n.Lost, n.Skipped}
 		}),

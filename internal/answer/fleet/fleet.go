@@ -58,6 +58,10 @@ func notes(r *fleet.Report) []document.Text {
 	if rest := len(r.LeftOut) - len(texts); rest > 0 {
 		texts = append(texts, document.Text{Text: fmt.Sprintf("%s left out for such reasons; JSON has them all.", wording.Counted(rest, "more run")), Tone: document.Alarm})
 	}
+	if r.Caveats != nil {
+		clauses := lists.Convert(r.Caveats, func(caveat *string) string { return wording.Clause(*caveat) })
+		texts = append(texts, document.Text{Text: wording.Capital(wording.Shortlist(clauses, "warnings")) + ".", Tone: document.Strong})
+	}
 	states := map[result.State][]int{}
 	for i := range r.Nodes {
 		states[r.Nodes[i].State] = append(states[r.Nodes[i].State], i)
@@ -95,8 +99,7 @@ func answer(r *fleet.Report) []document.Text {
 		add(fmt.Sprintf("Unlike the other nodes of their kind: %s", r.Names(places)), document.Bad)
 	}
 	if facts, kinds := len(r.SeparationTexts()), len(r.KindTexts()); isLong(r) && facts+kinds > 0 {
-		add(fmt.Sprintf("Also: %s of slow and fast nodes, %s between kinds of nodes; touchstone report %s --site pages shows them", wording.Counted(facts, "fact"),
-			wording.Counted(kinds, "difference"), r.ID), document.Plain)
+		add(fmt.Sprintf("On the pages (--site): %s of slow and fast nodes, %s between kinds of nodes", wording.Counted(facts, "fact"), wording.Counted(kinds, "difference")), document.Plain)
 	}
 	return texts
 }
@@ -242,7 +245,7 @@ func tone(c *stats.Comparison) document.Tone {
 	return document.Faint
 }
 
-// differences are the nodes and the kinds that differ, the facts behind them, and the nodes without values.
+// differences are the caveats of all nodes, the nodes and the kinds that differ, the facts behind them, and the nodes without values.
 func differences(r *fleet.Report) []document.Block {
 	var blocks []document.Block
 	add := func(id, title, rest, note string, isDetail bool, items []document.Item) {
@@ -257,10 +260,11 @@ func differences(r *fleet.Report) []document.Block {
 	}
 	itemsOf := func(texts []string) (items []document.Item) {
 		for _, text := range texts {
-			items = append(items, document.Item{Span: document.Span{Text: text + "."}})
+			items = append(items, document.Item{Span: document.Span{Text: wording.Capital(text) + "."}})
 		}
 		return items
 	}
+	add("warnings", "Warnings", "%d more warnings; JSON has them all.", "", true, itemsOf(r.Caveats))
 	var odd []document.Item
 	for _, n := range r.OddNodes() {
 		item := document.Item{Span: document.Span{Text: r.OddText(&n) + ".", Tone: document.Bad}}

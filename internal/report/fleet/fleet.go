@@ -51,6 +51,8 @@ type Report struct {
 	Kinds []Kind
 	// LeftOut are runs of the fleet that do not count.
 	LeftOut []LeftOut
+	// Caveats are the caveats that the runs of all nodes have. The cluster run's own come first.
+	Caveats []string
 	Metrics []Metric
 	Stages  []Stages
 	// Shared are facts that all nodes share, and Different the facts that differ.
@@ -264,6 +266,11 @@ func (b *Builder) Report() (*Report, error) {
 	}
 	if !isOver {
 		r.Ended = time.Time{}
+	}
+	for _, caveat := range main.Caveats {
+		if !slices.ContainsFunc(parts, func(p part) bool { return !slices.Contains(p.run.Caveats, caveat) }) {
+			r.Caveats = append(r.Caveats, caveat)
+		}
 	}
 	slices.SortStableFunc(r.Targets, func(x, y string) int { return isBaseline(y, r.Baseline) - isBaseline(x, r.Baseline) })
 	r.Shared, r.Different = compareFacts(parts)

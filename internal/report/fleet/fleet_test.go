@@ -218,6 +218,19 @@ func TestBaselineAlone(t *testing.T) {
 	}
 }
 
+// A caveat of all nodes is one of the fleet. A caveat of some nodes is in their reports alone.
+func TestCaveats(t *testing.T) {
+	runs := reporttest.Fleet{ID: "f", Nodes: 3, Blocks: 8, Healthy: true}.Runs()
+	for i := range runs {
+		runs[i].Caveats = []string{"node x is not measured", "the clock is coarse", fmt.Sprint("caveat ", min(i, 1))}
+	}
+	runs[2].Caveats[1], runs[2].Caveats[2] = runs[2].Caveats[2], runs[2].Caveats[1]
+	want := []string{"node x is not measured", "the clock is coarse"}
+	if got := build(t, runs, analysis.Options{}).Caveats; !slices.Equal(got, want) {
+		t.Errorf("the caveats are %q, want %q", got, want)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	runs := reporttest.Fleet{ID: "f", Nodes: 8, Blocks: 8, Healthy: true}.Runs()
 	if v := class(t, build(t, runs, analysis.Options{MinEffect: 0.2}), "Start", "k8s/crun").Comparison.Verdict; v != stats.Negligible {

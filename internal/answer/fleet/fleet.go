@@ -24,6 +24,8 @@ const (
 	mostItems = 2
 	// mostShown is the greatest number of differences and gaps that a terminal shows. It counts the facts and the kinds if there are more.
 	mostShown = 5
+	// mostClauses is the greatest number of warnings at the beginning, unless one more is the last.
+	mostClauses = 3
 	// mostRows is the greatest number of rows of the table on a terminal, and rowsBeside the number beside more than mostShown differences.
 	mostRows, rowsBeside = 20, 12
 )
@@ -60,7 +62,10 @@ func notes(r *fleet.Report) []document.Text {
 	}
 	if r.Caveats != nil {
 		clauses := lists.Convert(r.Caveats, func(caveat *string) string { return wording.Clause(*caveat) })
-		texts = append(texts, document.Text{Text: wording.Capital(wording.Shortlist(clauses, "warnings")) + ".", Tone: document.Strong})
+		if rest := len(clauses) - mostClauses; rest > 1 {
+			clauses = append(clauses[:mostClauses], wording.Counted(rest, "more warning"))
+		}
+		texts = append(texts, document.Text{Text: wording.Capital(strings.Join(clauses, "; ")) + ".", Tone: document.Strong})
 	}
 	states := map[result.State][]int{}
 	for i := range r.Nodes {
@@ -99,7 +104,7 @@ func answer(r *fleet.Report) []document.Text {
 		add(fmt.Sprintf("Unlike the other nodes of their kind: %s", r.Names(places)), document.Bad)
 	}
 	if facts, kinds := len(r.SeparationTexts()), len(r.KindTexts()); isLong(r) && facts+kinds > 0 {
-		add(fmt.Sprintf("On the pages (--site): %s of slow and fast nodes, %s between kinds of nodes", wording.Counted(facts, "fact"), wording.Counted(kinds, "difference")), document.Plain)
+		add(fmt.Sprintf("Also: %s of slow and fast nodes, %s between kinds of nodes; the pages show them", wording.Counted(facts, "fact"), wording.Counted(kinds, "difference")), document.Plain)
 	}
 	return texts
 }

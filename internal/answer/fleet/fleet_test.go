@@ -91,7 +91,7 @@ func TestScreen(t *testing.T) {
 		}
 	}
 	page := written(t, "html", reporttest.Cluster())
-	for _, part := range []string{"Facts of slow and fast nodes", "Kinds of nodes", "On the pages (--site): 2 facts of slow and fast nodes, 2 differences between kinds of nodes."} {
+	for _, part := range []string{"Facts of slow and fast nodes", "Kinds of nodes", "Also: 2 facts of slow and fast nodes, 2 differences between kinds of nodes; the pages show them."} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page has no %q", part)
 		}

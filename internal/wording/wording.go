@@ -22,11 +22,12 @@ func Counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Capital spells a text with a capital letter, for the beginning of a sentence.
+// Capital spells a text with a capital letter, for the beginning of a sentence. A first word that is a name, such as k8s/runc, keeps its spelling.
 func Capital(text string) string {
+	word, _, _ := strings.Cut(text, " ")
 	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return ""
+	if size == 0 || strings.ContainsAny(word, "/0123456789") {
+		return text
 	}
 	return string(unicode.ToUpper(first)) + text[size:]
 }

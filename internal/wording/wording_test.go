@@ -13,6 +13,7 @@ func TestWording(t *testing.T) {
 		{Capital(""), ""},
 		{Capital("the clock"), "The clock"},
 		{Capital("élan"), "Élan"},
+		{Capital("k8s/runc has no value"), "k8s/runc has no value"},
 		{Listed(nil), ""},
 		{Listed([]string{"a"}), "a"},
 		{Listed([]string{"a", "b"}), "a and b"},

@@ -265,11 +265,11 @@ func differences(r *fleet.Report) []document.Block {
 	}
 	itemsOf := func(texts []string) (items []document.Item) {
 		for _, text := range texts {
-			items = append(items, document.Item{Span: document.Span{Text: wording.Capital(text) + "."}})
+			items = append(items, document.Item{Span: document.Span{Text: text + "."}})
 		}
 		return items
 	}
-	add("warnings", "Warnings", "%d more warnings; JSON has them all.", "", true, itemsOf(r.Caveats))
+	add("warnings", "Warnings", "%d more warnings; JSON has them all.", "", true, itemsOf(lists.Convert(r.Caveats, func(caveat *string) string { return wording.Capital(*caveat) })))
 	var odd []document.Item
 	for _, n := range r.OddNodes() {
 		item := document.Item{Span: document.Span{Text: r.OddText(&n) + ".", Tone: document.Bad}}

@@ -165,6 +165,7 @@ var messages = map[string][]message{
 		{"opening KVM device file: no such file or directory", at("", "runsc"), "/dev/kvm", "a working /dev/kvm", false},
 		{"creating container: cannot create sandbox: error opening KVM device file (/dev/kvm): open /dev/kvm: permission denied", at("docker", "runsc"), "/dev/kvm", "another platform", false},
 		{shim + noLogOf + "youki did not terminate successfully: exit status 1: Error: failed to seal /proc/self/exe\n\nCaused by:\n    Device or resource busy (os error 16)", at("containerd", "youki"), "youki could not seal", "repeat", true},
+		{"starting container: open /proc/3012/oom_score_adj: no such process; unable to start container", at("podman", "runsc"), "had ended at once", "repeat", true},
 		{"the sandbox runs on another platform", at("", "runsc"), "platform of the target", "ignores the option platform", false},
 	},
 	"unknown": {

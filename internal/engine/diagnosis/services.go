@@ -49,6 +49,13 @@ var services = []rule{
 		general:   true,
 	},
 	{
+		patterns:  match(`/proc/[0-9]+/oom_score_adj: no such process`),
+		when:      isGVisor,
+		cause:     "gVisor failed the start of a program that had ended at once: it could not set the OOM score of a process that was gone",
+		advice:    "repeat the run",
+		transient: true,
+	},
+	{
 		patterns:  match(`failed to seal /proc/self/exe`),
 		cause:     "youki could not seal the copy of its program, because the kernel used its memory at that moment",
 		advice:    "repeat the run",

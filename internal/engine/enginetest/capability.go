@@ -141,6 +141,20 @@ func repeatSilent(t testing.TB, call func() (engine.Exit, error)) (engine.Exit, 
 	})
 }
 
+// repeatEnded repeats a start if gVisor has failed it because the program had ended at once. gVisor then sets the OOM score of a process that exits, and
+// takes the kernel's answer to the opening of its file for an error, unlike that to a write.
+func repeatEnded[T any](t testing.TB, start func() (T, error)) (T, error) {
+	t.Helper()
+	return repeat(t, start, func(err error) string {
+		if goneScore.MatchString(err.Error()) {
+			return "gVisor has failed the start of a program that had ended"
+		}
+		return ""
+	})
+}
+
+var goneScore = regexp.MustCompile(`open /proc/[0-9]+/oom_score_adj: no such process`)
+
 // repeatUnsealed repeats a create if youki could not seal the copy of its program in memory. The kernel refuses that (EBUSY) while it uses a page of
 // the copy itself, and youki does not try again.
 func repeatUnsealed(t testing.TB, create func() (engine.Container, error)) (engine.Container, error) {

@@ -28,6 +28,11 @@ func TestRepeat(t *testing.T) {
 	unfrozen := errors.New("OCI runtime pause failed: unable to freeze")
 	ofPodman := errors.New("pause container \"a\" with podman/runc: `/usr/sbin/runc pause 449372a2` failed: exit status 1")
 	pause := func(call func() error) error { return repeatUnfrozen(t, call) }
+	lateErr := errors.New("start container \"a\": starting container: open /proc/3012/oom_score_adj: no such process; exit status 128")
+	start := func(call func() error) error {
+		_, err := repeatEnded(t, func() (struct{}, error) { return struct{}{}, call() })
+		return err
+	}
 	for _, tt := range []struct {
 		name    string
 		repeat  func(call func() error) error
@@ -44,6 +49,9 @@ func TestRepeat(t *testing.T) {
 		{"a create works", create, []error{nil}, 1, nil},
 		{"a create is refused twice", create, []error{unsealed, unsealed, nil}, 3, nil},
 		{"a create is always refused", create, []error{unsealed, unsealed, unsealed, nil}, 3, unsealed},
+		{"a start is late twice", start, []error{lateErr, lateErr, nil}, 3, nil},
+		{"a start is always late", start, []error{lateErr, lateErr, lateErr, nil}, 3, lateErr},
+		{"a start has another reason", start, []error{errOther, nil}, 1, errOther},
 		{"a pause is refused twice", pause, []error{unfrozen, ofPodman, nil}, 3, nil},
 		{"a pause has another reason", pause, []error{errOther, nil}, 1, errOther},
 		{"a create has another reason", create, []error{errOther, nil}, 1, errOther},

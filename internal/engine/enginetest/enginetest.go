@@ -329,10 +329,30 @@ func (s *suite) deleteAfter(t *testing.T, c engine.Container) {
 	t.Cleanup(func() { s.delete(t, c) })
 }
 
-// start makes a container and starts it.
+// start makes a container and starts it. A container whose start failed by chance is replaced.
 func (s *suite) start(t *testing.T, spec engine.Spec) testContainer {
 	t.Helper()
-	return s.started(t, s.create(t, spec))
+	var b testContainer
+	_, err := repeatEnded(t, func() (struct{}, error) {
+		if b.Container != nil {
+			s.delete(t, b)
+			spec.Process.Stdout, spec.Process.Stderr = emptied(spec.Process.Stdout), emptied(spec.Process.Stderr)
+		}
+		b = s.create(t, spec)
+		return struct{}{}, b.Start(s.context(t))
+	})
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	return b
+}
+
+// emptied is a new output in the place of a used one. Another writer stays.
+func emptied(w io.Writer) io.Writer {
+	if _, ok := w.(*output); ok {
+		return newOutput()
+	}
+	return w
 }
 
 // started starts a container.

@@ -5,8 +5,8 @@
 #   FLEET_NODES=300 scripts/bench-fleet.sh
 #
 # Arguments are passed to go test. `scripts/bench-fleet.sh -run TestKills` kills the parts of cluster runs instead; FLEET_KILLS, FLEET_SEED and
-# FLEET_MINUTES are the number of the kills, their seed and their time limit, and FLEET_FULL=1 selects the full campaign with 200, which takes more
-# than an hour and needs the machine for itself.
+# FLEET_MINUTES are the number of the kills, their seed and their time limit, and FLEET_FULL=1 selects the full campaign with 200, which needs the
+# machine for itself: half an hour if it is idle.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

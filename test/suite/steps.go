@@ -131,7 +131,7 @@ func (s *suite) steps() []step {
 	}
 	if s.lab {
 		list = append(list, step{
-			name: "lab", after: []string{"image", "runtimes", "~pure", "~lint", "~cross"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
+			name: "lab", after: []string{"image", "runtimes", "~pure"}, tests: true, limit: max(limit, 80*time.Minute), gentle: true,
 			// KVM works in the machine of the lab.
 			args: []string{"scripts/test-lab.sh", "-json", "-skip", labAlone}, env: append(s.env(), "TOUCHSTONE_MUST_RUN=oci/runsc@platform=kvm"),
 		})

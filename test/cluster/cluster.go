@@ -248,6 +248,12 @@ func (c *Cluster) run(t testing.TB, input string, args ...string) string {
 	return output.String()
 }
 
+// Bind makes a program die with the process of the tests, also if that is killed. A coordinator would else wait for the return of its cluster.
+func Bind(cmd *exec.Cmd) *exec.Cmd {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
 // Kubectl returns the output of kubectl with the rights of the administrator.
 func (c *Cluster) Kubectl(t testing.TB, args ...string) string {
 	t.Helper()

@@ -91,6 +91,7 @@ func TestKilled(t *testing.T) {
 	if os.Getenv(roleVariable) != roleKilled {
 		t.Skip("it runs in a process of TestNothingIsLeft")
 	}
+	must.Do(t, cluster.Bind(exec.CommandContext(t.Context(), "sleep", "infinity")).Start())
 	cluster.Start(t, cluster.Options{Nodes: 1})
 	select {}
 }

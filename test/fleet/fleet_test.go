@@ -84,7 +84,7 @@ func (p *place) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, p.program, append(args, "--kubeconfig", p.Kubeconfig)...)
+	cmd := cluster.Bind(exec.CommandContext(ctx, p.program, append(args, "--kubeconfig", p.Kubeconfig)...))
 	cmd.Env = append(os.Environ(), "HOME="+p.dir)
 	return cmd
 }

@@ -101,7 +101,7 @@ func (s *site) touchstone(args ...string) (string, error) {
 
 // touchstoneLocal runs touchstone without a cluster, and returns its output.
 func (s *site) touchstoneLocal(args ...string) (string, error) {
-	output, err := exec.Command(s.program, args...).CombinedOutput()
+	output, err := cluster.Bind(exec.Command(s.program, args...)).CombinedOutput()
 	return string(output), err
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/store"
+	"github.com/touchstone-bench/touchstone/test/cluster"
 )
 
 // fleet is a cluster run.
@@ -149,7 +150,7 @@ func (f *fleet) mustEnd(code int, patterns ...string) {
 func (f *fleet) start(args ...string) {
 	f.Helper()
 	c := &coordinator{exited: make(chan struct{})}
-	c.cmd = exec.Command(f.program, append(append([]string{"cluster"}, args...), "--kubeconfig", f.access, "-d", filepath.Join(f.dir, "out"))...)
+	c.cmd = cluster.Bind(exec.Command(f.program, append(append([]string{"cluster"}, args...), "--kubeconfig", f.access, "-d", filepath.Join(f.dir, "out"))...))
 	c.cmd.Stdout, c.cmd.Stderr = c, c
 	c.cmd.Env = append(os.Environ(), "TMPDIR="+f.dir, "XDG_CACHE_HOME="+f.dir)
 	must.Do(f, c.cmd.Start())

@@ -30,9 +30,10 @@ const patience = 10 * time.Minute
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// program returns the path of touchstone.
+// program returns the path of touchstone, on a machine that can run a cluster.
 func program(t testing.TB) string {
 	t.Helper()
+	cluster.Require(t)
 	path := filepath.Join(os.Getenv(builtVariable), "touchstone")
 	if _, err := os.Stat(path); os.Getenv(builtVariable) == "" || err != nil {
 		reason := fmt.Sprintf("%s names no directory with touchstone: make chaos-programs builds bin/chaos", builtVariable)

@@ -19,9 +19,12 @@ import (
 // browserLimit is the limit against a browser that hangs.
 const browserLimit = 3 * time.Minute
 
-// browser starts Chromium. Each message of a page in its console is an error of the test. Without Chromium the test is skipped, unless tests must run.
-func browser(t *testing.T) context.Context {
+// chromium is the path of Chromium. Without it the test is skipped, unless tests must run.
+func chromium(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs a browser")
+	}
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("TOUCHSTONE_MUST_RUN") != "" {
@@ -29,6 +32,12 @@ func browser(t *testing.T) context.Context {
 		}
 		record.Skip(t, "it needs Chromium")
 	}
+	return program
+}
+
+// browser starts Chromium. Each message of a page in its console is an error of the test.
+func browser(t *testing.T, program string) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), browserLimit)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithAllocatorOptions(chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1200, 800)))
@@ -75,8 +84,9 @@ func follow(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp
 
 // A reader finds runs, ticks two sides and compares them, and follows the links, with no script of the pages.
 func TestBrowserCompares(t *testing.T) {
+	program := chromium(t)
 	p := serve(t, stored(t, reporttest.Days(nil)...), nil)
-	ctx := browser(t)
+	ctx := browser(t, program)
 	follow(t, ctx, chromedp.Navigate(p.URL+"/"))
 	for _, box := range []string{"a3", "a2", "a1", "a0", "b8", "b7", "b6", "b5"} {
 		must.Do(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(`input[name="`+box[:1]+`"][value="run`+box[1:]+`"]`))))
@@ -104,9 +114,10 @@ func TestBrowserCompares(t *testing.T) {
 
 // The page of a run under way becomes its report by itself. No page is wider than a telephone.
 func TestBrowserFollowsRun(t *testing.T) {
+	program := chromium(t)
 	path, finish := startRun(t)
 	p := serve(t, path, nil)
-	ctx := browser(t)
+	ctx := browser(t, program)
 	must.Do(t, chromedp.Do(ctx, chromedp.EmulateViewport(400, 800)))
 	follow(t, ctx, chromedp.Navigate(p.URL+"/run/latest"))
 	if address, text := read(t, ctx); !strings.Contains(text, "6 of 8 trials") {

@@ -67,8 +67,9 @@ func TestFleetUnderWay(t *testing.T) {
 
 // A reader goes from the list to the fleet, to the report of an odd node, and back.
 func TestBrowserFollowsFleet(t *testing.T) {
+	program := chromium(t)
 	p := serve(t, stored(t, slices.Concat(reporttest.Cluster(), []result.Run{reporttest.Day(1, 1)})...), nil)
-	ctx := browser(t)
+	ctx := browser(t, program)
 	must.Do(t, chromedp.Do(ctx, chromedp.EmulateViewport(400, 800)))
 	follow(t, ctx, chromedp.Navigate(p.URL+"/"))
 	for _, step := range []struct{ link, address, text string }{

@@ -96,13 +96,13 @@ func TestJSONContent(t *testing.T) {
 		document []byte
 		want     map[string]string // the values at a path
 	}{
-		"results in words": {jsonOf(t, reporttest.Stated()), map[string]string{
+		"results in words": {jsonOfReport(t, reportOf("stated")), map[string]string{
 			"benchmarks[0].conditions[*].name":                 "cpus",
 			"benchmarks[0].statements[*].name":                 "outcome, words",
 			"benchmarks[0].statements[0].values[*].value":      "runs, exec format error",
 			"benchmarks[0].statements[0].values[1].targets[*]": "oci/runc",
 		}},
-		"suite": {jsonOf(t, reporttest.Suite()), map[string]string{
+		"suite": {jsonOfReport(t, reportOf("suite")), map[string]string{
 			"run.images[*].name": "workload, mine.tar",
 			"findings.broken_bounds[0]['benchmark','params','target','metric','unit','most','trials']": "limits.cpu.time, quota=0.1, containerd/runsc, CPULimitUse, ratio, 1.1, 10",
 			"benchmarks[*].metrics[?(@.bound.most > 0)].name":                                          "CPULimitUse, Kill",
@@ -110,7 +110,7 @@ func TestJSONContent(t *testing.T) {
 			"benchmarks[?(@.name == 'performance.network.bandwidth')].conditions[*].name":              "cpus, mtu, path, cpus, mtu, path",
 			"not_measured[*].reasons[*].text":                                                          "bridged network: this host's kernel has no veth; load the module veth, image workload: no mirror answers; make it with touchstone image build, or load one",
 		}},
-		"engines": {jsonOf(t, reporttest.Engines()), map[string]string{
+		"engines": {jsonOfReport(t, reportOf("engines")), map[string]string{
 			"benchmarks[0].layers[*].metric": "CreateAndRun, HostCPU",
 			"benchmarks[0].layers[0].targets[?(@.target == 'docker/youki')].parts[1].layers[*]":    "runtime, shim and engine",
 			"benchmarks[0].layers[0].targets[?(@.target == 'docker/youki')].parts[*].subtracted":   "false, true",
@@ -125,12 +125,12 @@ func TestJSONContent(t *testing.T) {
 			"benchmarks[0].timelines[0].targets[*].target":                                                 "native, oci/runc",
 			"benchmarks[0].timelines[0].targets[0].lines[0]['name','n','first','min','mean','max','last']": "used, 3, 1, 1, 3, 5, 1",
 		}},
-		"trend": {jsonOf(t, reporttest.UnderLoad()), map[string]string{
+		"trend": {jsonOfReport(t, reportOf("load")), map[string]string{
 			metric + ".trend_per":                            "running container",
 			metric + ".cells[0].trend.places":                "50",
 			metric + ".cells[?(@.trend.knee.at > 0)].target": reporttest.KneeTarget,
 		}},
-		"worst case": {jsonOf(t, reporttest.Latencies()), map[string]string{
+		"worst case": {jsonOfReport(t, reportOf("latencies")), map[string]string{
 			metric + ".cells[?(@.worst_case.samples > 0)].target":      "native, " + reporttest.BoundedTarget + ", " + reporttest.DriftingTarget + ", " + reporttest.ShortTarget,
 			worst(reporttest.BoundedTarget) + ".samples":               "30000",
 			worst(reporttest.BoundedTarget) + ".bounds[*].probability": "1e-05, 1e-06",
@@ -160,7 +160,7 @@ func TestJSONContent(t *testing.T) {
 
 // The medians of the parts of a stack and the remainder add up to the whole.
 func TestJSONOfLayersAddsUp(t *testing.T) {
-	for _, stack := range values(parsed(t, jsonOf(t, reporttest.Engines())), "benchmarks[0].layers[0].targets[*]") {
+	for _, stack := range values(parsed(t, jsonOfReport(t, reportOf("engines"))), "benchmarks[0].layers[0].targets[*]") {
 		number := func(path string) (sum float64) {
 			for _, v := range values(stack, path) {
 				n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
@@ -180,8 +180,8 @@ func TestJSONOfLayersAddsUp(t *testing.T) {
 // A cell has a median, or the reason for its absence.
 func TestJSONOfGapsHasReasons(t *testing.T) {
 	for path, document := range map[string][]byte{
-		"benchmarks[*].metrics[*].cells[*]":           jsonOf(t, reporttest.Sample()),
-		"benchmarks[*].metrics[*].targets[*].runs[*]": jsonOfReport(t, report.New(reporttest.Machines(), analysis.Options{})),
+		"benchmarks[*].metrics[*].cells[*]":           jsonOfReport(t, reportOf("sample")),
+		"benchmarks[*].metrics[*].targets[*].runs[*]": jsonOfReport(t, reportOf("machines")),
 	} {
 		medians, reasons := 0, map[any]int{}
 		for _, v := range values(parsed(t, document), path) {
@@ -259,7 +259,7 @@ func TestJSONReturnsTheErrorOfTheWriter(t *testing.T) {
 // Invariant traces-apart: No number of a report but the counts depends on a trace.
 func TestTracesChangeNoNumber(t *testing.T) {
 	var traced, reference map[string]any
-	must.Do(t, json.Unmarshal(jsonOf(t, reporttest.Traced()), &traced), json.Unmarshal(jsonOf(t, reporttest.Small()), &reference))
+	must.Do(t, json.Unmarshal(jsonOfReport(t, reportOf("traced")), &traced), json.Unmarshal(jsonOf(t, reporttest.Small()), &reference))
 	if traced["traces"] == nil || reference["traces"] != nil {
 		t.Errorf("the traces are %v and %v", traced["traces"], reference["traces"])
 	}

@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 		patterns []string
 		not      []string
 	}{
-		"sample": {single(reporttest.Sample()), []string{
+		"sample": {reportOf("sample"), []string{
 			`Not available: youki is not on PATH`,
 			`1 of 10 failed`,
 			`2 of 5 timed out`,
@@ -67,7 +67,7 @@ func TestPages(t *testing.T) {
 			`skipped: pause: a bare process has no container to freeze`,
 			`number of the container, in order of start`,
 		}, []string{">p99<", "Worst case"}},
-		"engines": {single(reporttest.Engines()), []string{
+		"engines": {reportOf("engines"), []string{
 			`<figcaption>medians of the differences`,
 			`not shown to differ from 0`,
 			`class="c[1-9] unclear"`,
@@ -87,7 +87,7 @@ func TestPages(t *testing.T) {
 			`crio/runsc@platform=ptrace, crio/runsc@platform=systrap \(runsc blocks`,
 			`containerd/runc, containerd/crun, containerd/youki`,
 		}, nil},
-		"machines": {report.New(machines, analysis.Options{EmulatedVerdicts: true}), []string{
+		"machines": {reportOf("machines with verdicts"), []string{
 			`<p>Absolute values are the measurements of each machine. They are not compared across machines: no ratio, no verdict, no common axis`,
 			`</h1>\s*<p class="alarm" role="note"><span class="hidden">Warning: </span>The CPU of some of these machines is emulated \(lab-v2: emulated by qemu \(QEMU Standard PC\)\)\. .* because of --emulated-verdicts\.`,
 			`<dt>lab-v2</dt><dd>run [^<]*; emulated`,
@@ -108,7 +108,7 @@ func TestPages(t *testing.T) {
 		"across": {report.New(machines[:2], analysis.Options{AcrossMachines: true}), []string{
 			`Across runs: the typical cost by CreateAndRun against server`,
 		}, nil},
-		"suite": {single(reporttest.Suite()), []string{
+		"suite": {reportOf("suite"), []string{
 			`(?s)<h2>Findings</h2>\s*<ul class="items">\s*<li class="alarm"><span class="hidden">Warning: </span>limits.cpu.time quota=0.1: containerd/runsc does not hold its CPU limit: CPULimitUse is 9[0-9]+\x{a0}%, above the bound of 110\x{a0}% \(median of 10 trials\).</li>`,
 			`<td class="[a-z0-9 ]*breach"[^>]*>.*<small class="alarm"><span class="hidden">Warning: </span>does not hold its CPU limit</small></td>`,
 			`<p class="alarm" role="note"><span class="hidden">Warning: </span>containerd/runsc does not hold its memory limit: Kill is`,
@@ -129,20 +129,20 @@ func TestPages(t *testing.T) {
 			`the page cache of the whole machine was dropped 70 times`,
 			`(?s)<h2>limits</h2>\s*<section id="benchmark/limits`,
 		}, nil},
-		"stated": {single(reporttest.Stated()), []string{
+		"stated": {reportOf("stated"), []string{
 			`<h4>In words</h4>\s*<dl class="rows">\s*<div><dt>native</dt><dd>runs</dd></div>`,
 			`<dt>oci/runc</dt><dd>runs, or in other trials: exec format error<small>words: exec /init: exec format error</small>`,
 		}, []string{"<dt>outcome</dt>"}},
-		"worded": {single(reporttest.Worded()), []string{
+		"worded": {reportOf("worded"), []string{
 			`<dt>[^<]*</dt><dd>runs</dd>`,
 		}, nil},
-		"load": {single(reporttest.UnderLoad()), []string{
+		"load": {reportOf("load"), []string{
 			`; no knee shown</dd>`,
 			`; knee at 35 \(`,
 			`A drift of the host`,
 			`Trend of StartLatency per running container`,
 		}, nil},
-		"latencies": {single(reporttest.Latencies()), []string{
+		"latencies": {reportOf("latencies"), []string{
 			`Worst case of Exec</h4>`,
 			`the largest of 30000 samples; one in 10⁵ above `,
 			`no bound, by the test of drift: `,
@@ -220,11 +220,9 @@ func TestPagesAreWhole(t *testing.T) {
 		t.Skip("it has many reports")
 	}
 	partner := reporttest.Small()
-	pages := map[string]string{"machines": pageOfRuns(t, reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})}
-	for name, run := range map[string]result.Run{
-		"sample": reporttest.Sample(), "engines": reporttest.Engines(), "suite": reporttest.Suite(), "worded": reporttest.Worded(),
-	} {
-		pages[name] = pageOf(t, run)
+	pages := map[string]string{}
+	for _, name := range []string{"machines with verdicts", "sample", "engines", "suite", "worded"} {
+		pages[name] = pageOfReport(t, reportOf(name))
 	}
 	for name, run := range reporttest.Odd() {
 		pages[name] = pageOf(t, run)
@@ -277,8 +275,8 @@ func barsStayInside(t *testing.T, page string) int {
 var loads = regexp.MustCompile(`(?i)https?://|<link|<img|<iframe|<object|<embed|@import|url\(|\bsrc=|\bon[a-z]+=|javascript:`)
 
 func TestPageLoadsNothing(t *testing.T) {
-	got := pageOf(t, reporttest.Sample())
-	for _, page := range []string{got, pageOfRuns(t, reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})} {
+	got := pageOfReport(t, reportOf("sample"))
+	for _, page := range []string{got, pageOfReport(t, reportOf("machines with verdicts"))} {
 		if found := loads.FindAllString(page, -1); found != nil {
 			t.Errorf("the report has %q", found)
 		}
@@ -363,9 +361,11 @@ func TestControlCharactersAreReplaced(t *testing.T) {
 
 // Invariant same-report.
 func TestSameRunGivesSameBytes(t *testing.T) {
-	first, second := pageOf(t, reporttest.Sample()), pageOf(t, reporttest.Sample())
-	if first != second {
-		t.Error("two reports of one run differ")
+	page, report := pageOf(t, reporttest.Sample()), reportOf("sample")
+	for range 2 {
+		if pageOfReport(t, report) != page {
+			t.Error("two pages of one run differ")
+		}
 	}
 }
 
@@ -441,8 +441,8 @@ func TestReducedPlotsSaySo(t *testing.T) {
 	if !places.MatchString(series) {
 		t.Error("the page of 3000 places does not state the number of its points")
 	}
-	for name, run := range map[string]result.Run{"sample": reporttest.Sample(), "under load": reporttest.UnderLoad()} {
-		if page := pageOf(t, run); strings.Contains(page, "extremes kept") {
+	for _, name := range []string{"sample", "load"} {
+		if page := pageOfReport(t, reportOf(name)); strings.Contains(page, "extremes kept") {
 			t.Errorf("the page of %s leaves points out", name)
 		}
 	}

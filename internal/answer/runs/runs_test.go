@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -31,6 +32,28 @@ func single(run result.Run) report.Report {
 	return report.New([]result.Run{run}, analysis.Options{})
 }
 
+// once is the report of a sample, which the first caller computes.
+func once(run func() result.Run) func() report.Report {
+	return sync.OnceValue(func() report.Report { return single(run()) })
+}
+
+// computed are the reports that the tests share. A report that is written stays as it is.
+var computed = map[string]func() report.Report{
+	"sample": once(reporttest.Sample), "engines": once(reporttest.Engines), "suite": once(reporttest.Suite), "stated": once(reporttest.Stated),
+	"worded": once(reporttest.Worded), "traced": once(reporttest.Traced), "surfaces": once(reporttest.Surfaces),
+	"load": once(reporttest.UnderLoad), "latencies": once(reporttest.Latencies),
+	"machines": sync.OnceValue(func() report.Report { return report.New(reporttest.Machines(), analysis.Options{}) }),
+	"machines with verdicts": sync.OnceValue(func() report.Report {
+		return report.New(reporttest.Machines(), analysis.Options{EmulatedVerdicts: true})
+	}),
+	"machines across": sync.OnceValue(func() report.Report {
+		return report.New(reporttest.Machines(), analysis.Options{AcrossMachines: true, EmulatedVerdicts: true})
+	}),
+}
+
+// reportOf is a report of computed.
+func reportOf(name string) report.Report { return computed[name]() }
+
 func written(t *testing.T, run result.Run, opts text.Options) string {
 	return writtenReport(t, single(run), opts)
 }
@@ -51,18 +74,18 @@ func TestGolden(t *testing.T) {
 		report report.Report
 		opts   text.Options
 	}{
-		"sample-100":   {single(reporttest.Sample()), text.Options{Width: 100}},
-		"sample-80":    {single(reporttest.Sample()), text.Options{Width: 80}},
-		"engines":      {single(reporttest.Engines()), text.Options{Width: 100}},
-		"suite":        {single(reporttest.Suite()), text.Options{Width: 80}},
-		"stated":       {single(reporttest.Stated()), text.Options{Width: 60}},
-		"worded":       {single(reporttest.Worded()), text.Options{Width: 60}},
+		"sample-100":   {reportOf("sample"), text.Options{Width: 100}},
+		"sample-80":    {reportOf("sample"), text.Options{Width: 80}},
+		"engines":      {reportOf("engines"), text.Options{Width: 100}},
+		"suite":        {reportOf("suite"), text.Options{Width: 80}},
+		"stated":       {reportOf("stated"), text.Options{Width: 60}},
+		"worded":       {reportOf("worded"), text.Options{Width: 60}},
 		"small":        {single(reporttest.Small()), text.Options{}},
-		"traced":       {single(reporttest.Traced()), text.Options{Width: 80}},
-		"surfaces":     {single(reporttest.Surfaces()), text.Options{Width: 80}},
+		"traced":       {reportOf("traced"), text.Options{Width: 80}},
+		"surfaces":     {reportOf("surfaces"), text.Options{Width: 80}},
 		"color":        {single(reporttest.Small()), text.Options{Color: true}},
 		"machines-80":  {report.New(runs[:3], analysis.Options{}), text.Options{Width: 80}},
-		"machines-100": {report.New(runs, analysis.Options{AcrossMachines: true, EmulatedVerdicts: true}), text.Options{Width: 100}},
+		"machines-100": {reportOf("machines across"), text.Options{Width: 100}},
 		"one-machine":  {report.New([]result.Run{runs[0], runs[3]}, analysis.Options{}), text.Options{Width: 80}},
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, writtenReport(t, c.report, c.opts)) })
@@ -90,8 +113,8 @@ func golden(t *testing.T, name, got string) {
 // TestLinesFitTheWidth holds what can be broken to the terminal's width.
 func TestLinesFitTheWidth(t *testing.T) {
 	for name, m := range map[string]report.Report{
-		"sample": single(reporttest.Sample()), "engines": single(reporttest.Engines()), "suite": single(reporttest.Suite()),
-		"traced": single(reporttest.Traced()), "surfaces": single(reporttest.Surfaces()), "machines": report.New(reporttest.Machines(), analysis.Options{AcrossMachines: true}),
+		"sample": reportOf("sample"), "engines": reportOf("engines"), "suite": reportOf("suite"),
+		"traced": reportOf("traced"), "surfaces": reportOf("surfaces"), "machines": reportOf("machines across"),
 	} {
 		for _, width := range []int{60, 80, 100, 120, 160} {
 			for _, line := range strings.Split(writtenReport(t, m, text.Options{Width: width}), "\n") {
@@ -194,14 +217,14 @@ func TestSections(t *testing.T) {
 		"timelines": {single(run), []string{
 			" over time: mean, smallest to largest value\n", "3.00 MiB", "1.00 to 5.00 MiB", "Timelines are of the trial of median length on each target",
 		}, []string{"\x1b"}},
-		"trend": {single(reporttest.UnderLoad()), []string{
+		"trend": {reportOf("load"), []string{
 			"  Trend of StartLatency per running container\n", " µs; no knee shown\n", "; knee at 35 (", finding.TrendLegend,
 		}, nil},
-		"worst case": {single(reporttest.Latencies()), []string{
+		"worst case": {reportOf("latencies"), []string{
 			"  Worst case of Exec\n", " ms, the largest of 30000 samples; one in 10⁵ above ", "the largest of 1800 samples; no bound, by the test of exceedances: ",
 			"no bound, by the test of drift: ", finding.WorstLegend,
 		}, nil},
-		"few samples": {single(reporttest.Sample()), nil, []string{"Worst case"}},
+		"few samples": {reportOf("sample"), nil, []string{"Worst case"}},
 		// Bounds stay if rarer values have none. The reason follows them.
 		"rarer values": {reporttest.PartlyBounded(), []string{
 			"; rarer values: no bound, by the test of tail weight: " + reporttest.RarerRefused + "; take more samples (at least 60000 samples)\n",

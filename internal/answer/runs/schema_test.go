@@ -46,18 +46,16 @@ func refuses(t *testing.T, schema *jsonschema.Schema, document []byte, old, repl
 // TestSingleDocumentsFollowTheSchema holds also that a value that is no number is no reason to fail: encoding/json refuses NaN.
 func TestSingleDocumentsFollowTheSchema(t *testing.T) {
 	schema := published(t, "report")
-	cases := reporttest.Odd()
-	cases["sample"], cases["suite"], cases["engines"], cases["stated"] = reporttest.Sample(), reporttest.Suite(), reporttest.Engines(), reporttest.Stated()
-	cases["traced"], cases["surfaces"] = reporttest.Traced(), reporttest.Surfaces()
-	cases["trend"], cases["latencies"] = reporttest.UnderLoad(), reporttest.Latencies()
-	var sample []byte
-	for name, run := range cases {
-		document := jsonOf(t, run)
+	documents := map[string][]byte{}
+	for name, run := range reporttest.Odd() {
+		documents[name] = jsonOf(t, run)
+	}
+	for _, name := range []string{"sample", "suite", "engines", "stated", "traced", "surfaces", "load", "latencies"} {
+		documents[name] = jsonOfReport(t, reportOf(name))
+	}
+	for name, document := range documents {
 		if err := validate(t, schema, document); err != nil {
 			t.Errorf("%s: %v", name, err)
-		}
-		if name == "sample" {
-			sample = document
 		}
 	}
 	for old, replacement := range map[string]string{
@@ -66,7 +64,7 @@ func TestSingleDocumentsFollowTheSchema(t *testing.T) {
 		`"verdict": "slower"`:         `"verdict": "slow"`,
 		`"adjusted_p": `:              `"adjusted": `,
 	} {
-		refuses(t, schema, sample, old, replacement)
+		refuses(t, schema, documents["sample"], old, replacement)
 	}
 }
 
@@ -74,7 +72,7 @@ func TestJointDocumentsFollowTheSchema(t *testing.T) {
 	schema := published(t, "joint-report")
 	machines := reporttest.Machines()
 	documents := map[string][]byte{
-		"machines": jsonOfReport(t, report.New(machines, analysis.Options{})),
+		"machines": jsonOfReport(t, reportOf("machines")),
 		"across":   jsonOfReport(t, report.New([]result.Run{machines[0], reporttest.Small()}, analysis.Options{AcrossMachines: true})),
 		"suite":    jsonOfReport(t, report.New([]result.Run{reporttest.Suite(), reporttest.Small()}, analysis.Options{})),
 	}

@@ -77,7 +77,7 @@ func (s *suite) env() []string {
 		cells.Chosen + "=" + list, "TOUCHSTONE_TEST_RECORD=" + s.record, "TOUCHSTONE_CHAOS=" + filepath.Join(s.root, "bin/chaos"),
 	}
 	if s.all {
-		env = append(env, "TOUCHSTONE_FULL=1", "CHAOS_FULL=1", "CHAOS_KILLS=240")
+		env = append(env, "TOUCHSTONE_FULL=1", "CHAOS_FULL=1", "CHAOS_KILLS=120")
 	}
 	return env
 }

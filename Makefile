@@ -96,9 +96,13 @@ chaos: ## Run the adversarial campaign and write the table of docs/reliability.m
 # Packages whose tests need root and real parts: to link their programs takes as long as many tests.
 REAL := $(addprefix $(MODULE)/,internal/bench/pods $(addprefix test/,browser chaos cluster dist fleet install outage))
 
+# A file system in memory for the programs and files of tests, if programs can run there. Tests make and delete thousands of files, whose inodes ext4
+# then searches: without it they take a fifth longer.
+MEMORY = $(shell findmnt -n -o OPTIONS -T /dev/shm | grep -qv noexec && [ $$(df --output=avail /dev/shm | tail -1) -gt 2000000 ] && echo /dev/shm)
+
 .PHONY: test-quick
 test-quick: ## Run the tests that need no runtime and no root
-	go test -short -trimpath -vet=off -ldflags='-s -w' $$(go list ./... | grep -vxF $(addprefix -e ,$(REAL)))
+	CGO_ENABLED=0 GOTMPDIR=$(MEMORY) go test -short -p 3 -trimpath -vet=off -ldflags='-s -w' $$(go list ./... | grep -vxF $(addprefix -e ,$(REAL)))
 
 .PHONY: race
 race: ## Run the same with the race detector

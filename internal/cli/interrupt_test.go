@@ -47,7 +47,11 @@ func compareRuns(t *testing.T, want, got result.Run) {
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	reference := wholeRun(t)
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	if testing.Short() {
+		signals = signals[:1]
+	}
+	for _, signal := range signals {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -73,6 +77,9 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it calls touchstone many times")
+	}
 	t.Parallel()
 	reference := wholeRun(t)
 	dir := t.TempDir()

@@ -58,6 +58,9 @@ func TestOnlyEmulatedMachinesHaveTheNote(t *testing.T) {
 //
 // Invariant emulated-speed: A report of an emulated machine says so at the top, and has no verdict about speed unless asked.
 func TestEmulatedRunsHaveNoVerdictOfSpeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many reports")
+	}
 	speed, rest := 0, 0
 	// cmp takes seconds for the points of a suite.
 	rows := cmp.Options{cmpopts.EquateNaNs(), cmp.Comparer(slices.Equal[[]analysis.Point])}

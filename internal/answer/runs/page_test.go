@@ -431,6 +431,9 @@ func TestPageOfMillionSamples(t *testing.T) {
 
 // The page states what its plots leave out, and only then.
 func TestReducedPlotsSaySo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has large reports")
+	}
 	points := regexp.MustCompile(`; shown: \d+ of 120000 points, extremes kept[^<]*(?:<span class="scale">[^<]*</span>)?</figcaption>`)
 	page := pageOf(t, reporttest.Large{Name: "lanes", Targets: 3, Benchmarks: 1, Blocks: 40_000, Metrics: 1, Values: 1}.Run())
 	if !points.MatchString(page) {

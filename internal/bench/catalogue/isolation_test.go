@@ -101,6 +101,9 @@ func TestIsolationFails(t *testing.T) {
 
 // A victim that reports often, or for long beside aggressors that start slowly, writes more than a program may otherwise.
 func TestVictimReportsWithoutLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many reports")
+	}
 	trial := ok(t, isolationCPU, "fake/a", bench.Params{"aggressors": "1", "n": "100", "noise": "400", "before": "8s", "during": "8s"})
 	if got := sample(t, trial, "Loss"); math.Abs(got-0.5) > 0.02 {
 		t.Errorf("Loss = %v, want a half", got)

@@ -38,6 +38,9 @@ func curveOf(places int, median float64, values ...float64) *document.Curve {
 //
 // Invariant page-size.
 func TestRoomOfAllShapes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many figures")
+	}
 	for _, tt := range []struct{ lanes, points, places, values int }{
 		{1, 1_000_000, 0, 0},
 		{20, 50_000, 0, 0},

@@ -219,6 +219,9 @@ func TestCommandsOfAnEngine(t *testing.T) {
 
 // A delay of the fast mode is found in times with two modes, and the limits predict that.
 func TestDelaysOfTwoModesAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it has many runs")
+	}
 	const blocks, runs = 40, 3
 	modes := func(runs []result.Run) { // of 10 and 24 ms, by chance
 		random := rand.New(rand.NewPCG(7, 9))

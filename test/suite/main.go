@@ -43,7 +43,7 @@ type options struct {
 	without []string
 	// lab selects the virtual machines.
 	lab bool
-	// writeBudgets writes the times of a green run of all tests as the budgets.
+	// writeBudgets writes the times of the packages in a run of all tests as their budgets.
 	writeBudgets bool
 }
 
@@ -53,7 +53,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.all, "all", false, "run every cell, the full simulations, the race detector, fuzzing, the campaign and the commands of the pages")
 	exclusion := flag.String("without", "", "do not install these `parts`, separated by commas")
 	flag.BoolVar(&o.lab, "lab", true, "boot the virtual machines")
-	flag.BoolVar(&o.writeBudgets, "write-budgets", false, "with -all: write the times of the packages as their budgets, if no test fails")
+	flag.BoolVar(&o.writeBudgets, "write-budgets", false, "with -all: write the times of the packages whose tests pass as their budgets")
 	flag.Parse()
 	if *selection != "" {
 		o.only = strings.Split(*selection, ",")

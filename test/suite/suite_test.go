@@ -266,14 +266,17 @@ func TestSummary(t *testing.T) {
 		t.Errorf("%d failures beyond the budget in the whole tests, want 1", failed)
 	}
 	must.Do(t, os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nslow 10\n"), 0o644))
-	if _, err := s.checkBudgets(nil, true); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := s.checkBudgets(results{}); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a bad file of budgets: %v", err)
 	}
+	// A package that failed keeps its budget, or has none. A package that no longer exists loses it.
 	s.writeBudgets = true
-	if _, err := s.checkBudgets(o.tests.tests, true); err != nil {
+	must.Do(t, os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nremoved\t3\nslow\t10\n"), 0o644))
+	o.tests.failures = []failure{{module + "/slow", "TestC", ""}, {"m/p", "TestA", ""}}
+	if _, err := s.checkBudgets(o.tests); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(s.root, budgetFile)); err != nil || string(text) != "fast\t2\nm/p\t1\nslow\t40\n" {
+	if text, err := os.ReadFile(filepath.Join(s.root, budgetFile)); err != nil || string(text) != "fast\t2\nslow\t10\n" {
 		t.Errorf("the written budgets are %q, %v", text, err)
 	}
 }

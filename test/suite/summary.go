@@ -43,7 +43,7 @@ func (s *suite) summarize(outcomes []outcome) int {
 	if repeats := s.repeats(); repeats != "" {
 		fmt.Fprintf(&b, "\nRepeats, each with its reason\n%s", repeats)
 	}
-	excess, err := s.checkBudgets(total.tests, failed == 0)
+	excess, err := s.checkBudgets(total)
 	if err != nil {
 		excess = []string{err.Error()}
 	}
@@ -102,27 +102,47 @@ func reason(output string) string {
 
 // budgetFile holds the seconds of the tests of each package in `make test-all` on two CPUs: the sum of its tests, without the wait for a lock. A
 // package that takes half as much again, and ten seconds more, fails that target. Write the file anew after a change that is worth its time: with
-// -write-budgets.
+// -write-budgets. A package without a budget passes.
 const budgetFile = "test/suite/budgets.tsv"
 
 // slack is the time of a package beyond its budget that a busy machine may add.
 const slack = 10 * time.Second
 
-// checkBudgets compares the times of the packages with their budgets, or writes the budgets of a green run.
-func (s *suite) checkBudgets(spent []testTime, green bool) (excess []string, err error) {
+// checkBudgets compares the times of the packages with their budgets, or writes them as the budgets. A package that failed keeps its budget.
+func (s *suite) checkBudgets(run results) (excess []string, err error) {
 	total := make(map[string]time.Duration)
-	for _, p := range spent {
+	for _, p := range run.tests {
 		total[short(p.pkg)] += p.elapsed
 	}
-	file := filepath.Join(s.root, budgetFile)
-	if s.writeBudgets && green {
+	budgets, err := s.readBudgets()
+	if err != nil {
+		return nil, err
+	}
+	if s.writeBudgets {
+		for _, f := range run.failures {
+			pkg := short(f.pkg)
+			delete(total, pkg)
+			if budget, found := budgets[pkg]; found {
+				total[pkg] = budget
+			}
+		}
 		var b strings.Builder
 		for _, pkg := range slices.Sorted(maps.Keys(total)) {
 			fmt.Fprintf(&b, "%s\t%.0f\n", pkg, total[pkg].Seconds())
 		}
-		return nil, os.WriteFile(file, []byte(b.String()), 0o644)
+		return nil, os.WriteFile(filepath.Join(s.root, budgetFile), []byte(b.String()), 0o644)
 	}
-	f, err := os.Open(file)
+	for _, pkg := range slices.Sorted(maps.Keys(total)) {
+		if budget, found := budgets[pkg]; found && total[pkg] > budget*3/2+slack {
+			excess = append(excess, fmt.Sprintf("%s took %s, and its budget is %s", pkg, seconds(total[pkg]), seconds(budget)))
+		}
+	}
+	return excess, nil
+}
+
+// readBudgets returns the budgets by package.
+func (s *suite) readBudgets() (map[string]time.Duration, error) {
+	f, err := os.Open(filepath.Join(s.root, budgetFile))
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +157,5 @@ func (s *suite) checkBudgets(spent []testTime, green bool) (excess []string, err
 		}
 		budgets[pkg] = time.Duration(value) * time.Second
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(total)) {
-		if budget, found := budgets[pkg]; found && total[pkg] > budget*3/2+slack {
-			excess = append(excess, fmt.Sprintf("%s took %s, and its budget is %s", pkg, seconds(total[pkg]), seconds(budget)))
-		}
-	}
-	return excess, lines.Err()
+	return budgets, lines.Err()
 }

@@ -186,6 +186,9 @@ func (e emulator) args(m Machine, i Image, o Options) []string {
 		cpu = e.native
 	}
 	kernel := append([]string{"console=" + e.console, "panic=-1", "quiet"}, fastKernel...)
+	if !o.kvm {
+		kernel = append(kernel, e.emulatedKernel...)
+	}
 	kernel = append(kernel, o.kernel...)
 	args := append([]string{"-name", m.Name, "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot"}, e.board...)
 	args = append(args, cpu...)

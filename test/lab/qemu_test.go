@@ -23,6 +23,8 @@ type emulator struct {
 	console string
 	// emulated and native are the CPU arguments for emulation and for KVM.
 	emulated, native []string
+	// emulatedKernel holds kernel arguments that an emulated machine needs.
+	emulatedKernel []string
 }
 
 var emulators = map[string]emulator{
@@ -32,6 +34,8 @@ var emulators = map[string]emulator{
 		// la57 page tables have four levels instead of five, so an emulated CPU translates the addresses of a virtual machine in fewer steps.
 		emulated: []string{"-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max,-la57"},
 		native:   []string{"-accel", "kvm", "-cpu", "host"},
+		// The kernel waits for ticks of the timer, and panics without them. On a busy host they come too late.
+		emulatedKernel: []string{"no_timer_check"},
 	},
 	"arm64": {
 		program: "qemu-system-aarch64", board: []string{"-machine", "virt"}, console: "ttyAMA0",

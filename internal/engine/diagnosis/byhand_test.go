@@ -28,7 +28,9 @@ esac
 	if !ok {
 		t.Fatal("the advice has no command")
 	}
-	out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", command).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", command)
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}

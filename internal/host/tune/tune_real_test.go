@@ -74,7 +74,7 @@ func named(t *testing.T, program, name string, user *syscall.Credential) *exec.C
 	if err == nil {
 		err = os.WriteFile(file, text, 0o755)
 	}
-	// The user may not own the directory, and the directory above it is the test's too.
+	// Another user may pass the directory, and the directory above it is the test's too.
 	must.Do(t, err, os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755))
 	cmd := exec.CommandContext(t.Context(), file, "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}

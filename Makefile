@@ -98,7 +98,7 @@ REAL := $(addprefix $(MODULE)/,internal/bench/pods $(addprefix test/,browser cha
 
 # A file system in memory for the programs and files of tests, if programs can run there. Tests make and delete thousands of files, whose inodes ext4
 # then searches: without it they take a fifth longer.
-MEMORY = $(shell findmnt -n -o OPTIONS -T /dev/shm | grep -qv noexec && [ $$(df --output=avail /dev/shm | tail -1) -gt 2000000 ] && echo /dev/shm || echo /tmp)
+MEMORY = $(shell [ -w /dev/shm ] && findmnt -n -o OPTIONS -T /dev/shm | grep -qv noexec && [ $$(df --output=avail /dev/shm | tail -1) -gt 2000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 .PHONY: test-quick
 test-quick: ## Run the tests that need no runtime and no root

@@ -269,14 +269,17 @@ func TestSummary(t *testing.T) {
 	if _, err := s.checkBudgets(results{}); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("a bad file of budgets: %v", err)
 	}
-	// A package that failed keeps its budget, or has none. A package that no longer exists loses it.
+	// A package that failed keeps its budget, or has none. So does one that did not run. A package that no longer exists loses it.
 	s.writeBudgets = true
-	must.Do(t, os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nremoved\t3\nslow\t10\n"), 0o644))
+	for _, pkg := range []string{"fast", "slow", "unrun"} {
+		must.Do(t, os.Mkdir(filepath.Join(s.root, pkg), 0o755), os.WriteFile(filepath.Join(s.root, pkg, "a_test.go"), nil, 0o644))
+	}
+	must.Do(t, os.WriteFile(filepath.Join(s.root, budgetFile), []byte("fast\t1\nremoved\t3\nslow\t10\nunrun\t7\n"), 0o644))
 	o.tests.failures = []failure{{module + "/slow", "TestC", ""}, {"m/p", "TestA", ""}}
 	if _, err := s.checkBudgets(o.tests); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(filepath.Join(s.root, budgetFile)); err != nil || string(text) != "fast\t2\nslow\t10\n" {
+	if text, err := os.ReadFile(filepath.Join(s.root, budgetFile)); err != nil || string(text) != "fast\t2\nslow\t10\nunrun\t7\n" {
 		t.Errorf("the written budgets are %q, %v", text, err)
 	}
 }

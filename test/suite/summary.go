@@ -108,7 +108,8 @@ const budgetFile = "test/suite/budgets.tsv"
 // slack is the time of a package beyond its budget that a busy machine may add.
 const slack = 10 * time.Second
 
-// checkBudgets compares the times of the packages with their budgets, or writes them as the budgets. A package that failed keeps its budget.
+// checkBudgets compares the times of the packages with their budgets, or writes them as the budgets. A package that failed or did not run keeps its
+// budget. A folder without tests loses it.
 func (s *suite) checkBudgets(run results) (excess []string, err error) {
 	total := make(map[string]time.Duration)
 	for _, p := range run.tests {
@@ -120,15 +121,16 @@ func (s *suite) checkBudgets(run results) (excess []string, err error) {
 	}
 	if s.writeBudgets {
 		for _, f := range run.failures {
-			pkg := short(f.pkg)
-			delete(total, pkg)
-			if budget, found := budgets[pkg]; found {
-				total[pkg] = budget
-			}
+			delete(total, short(f.pkg))
 		}
+		maps.Copy(budgets, total)
 		var b strings.Builder
-		for _, pkg := range slices.Sorted(maps.Keys(total)) {
-			fmt.Fprintf(&b, "%s\t%.0f\n", pkg, total[pkg].Seconds())
+		for _, pkg := range slices.Sorted(maps.Keys(budgets)) {
+			if files, err := filepath.Glob(filepath.Join(s.root, pkg, "*_test.go")); err != nil {
+				return nil, err
+			} else if files != nil {
+				fmt.Fprintf(&b, "%s\t%.0f\n", pkg, budgets[pkg].Seconds())
+			}
 		}
 		return nil, os.WriteFile(filepath.Join(s.root, budgetFile), []byte(b.String()), 0o644)
 	}

@@ -100,9 +100,10 @@ REAL := $(addprefix $(MODULE)/,internal/bench/pods $(addprefix test/,browser cha
 # then searches: without it they take a fifth longer.
 MEMORY = $(shell [ -w /dev/shm ] && findmnt -n -o OPTIONS -T /dev/shm | grep -qv noexec && [ $$(df --output=avail /dev/shm | tail -1) -gt 2000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
+# Most of its time links programs. A higher GOGC saves a ninth of it, for a tenth more memory.
 .PHONY: test-quick
 test-quick: ## Run the tests that need no runtime and no root
-	CGO_ENABLED=0 TMPDIR=$(MEMORY) go test -short -p 3 -trimpath -vet=off -ldflags='-s -w' $$(go list ./... | grep -vxF $(addprefix -e ,$(REAL)))
+	CGO_ENABLED=0 GOGC=400 TMPDIR=$(MEMORY) go test -short -p 3 -trimpath -vet=off -ldflags='-s -w' $$(go list ./... | grep -vxF $(addprefix -e ,$(REAL)))
 
 .PHONY: race
 race: ## Run the same with the race detector

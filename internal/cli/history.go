@@ -20,6 +20,7 @@ type historyOptions struct {
 	format            format
 	benchmark, target string
 	emulated          bool
+	inconclusive      inconclusive
 }
 
 func (a *App) historyCommand() *cobra.Command {
@@ -52,7 +53,7 @@ chance. touchstone index lists the metrics.`,
 				return err
 			}
 			return a.writeTo(opts.file, func(w io.Writer) error {
-				return a.writeDocument(w, opts.format, opts.file, answer.Document(&h))
+				return a.writeDocument(w, opts.format, opts.file, opts.inconclusive.settle(answer.Document(&h)))
 			})
 		},
 	}
@@ -62,6 +63,7 @@ chance. touchstone index lists the metrics.`,
 	cmd.Flags().StringVar(&opts.benchmark, "benchmark", "", "only benchmarks with this `NAME`, or these first components of it")
 	cmd.Flags().StringVar(&opts.target, "target", "", "only this `TARGET`, or targets that match a pattern with *")
 	addEmulated(cmd, &opts.emulated)
+	addInconclusive(cmd, &opts.inconclusive)
 	return cmd
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	answer "github.com/touchstone-bench/touchstone/internal/answer/history"
+	"github.com/touchstone-bench/touchstone/internal/document"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/render"
 	"github.com/touchstone-bench/touchstone/internal/report/history"
 	"github.com/touchstone-bench/touchstone/internal/report/reporttest"
 	"github.com/touchstone-bench/touchstone/internal/result"
+	"github.com/touchstone-bench/touchstone/internal/stats"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -83,6 +85,34 @@ func TestPage(t *testing.T) {
 	}
 	if one := written(t, "html", []result.Run{reporttest.Day(0, 1)}); strings.Count(one, "<circle ") != 1 || strings.Contains(one, "NaN") {
 		t.Errorf("the page of one run is:\n%s", one)
+	}
+}
+
+// TestChecks: the last change of the level decides. One without a direction is no pass, and one of the variation alone decides nothing.
+func TestChecks(t *testing.T) {
+	for _, c := range []struct {
+		verdicts []stats.Verdict
+		want     document.Status
+	}{
+		{nil, document.Passed},
+		{[]stats.Verdict{stats.Slower}, document.Failed},
+		{[]stats.Verdict{stats.Slower, stats.Faster}, document.Passed},
+		{[]stats.Verdict{stats.Faster, stats.TrialsLost}, document.Undecided},
+		{[]stats.Verdict{stats.Withheld}, document.Undecided},
+		{[]stats.Verdict{stats.Withheld, stats.Slower}, document.Failed},
+		{[]stats.Verdict{""}, document.Passed},
+		{[]stats.Verdict{stats.Slower, ""}, document.Failed},
+	} {
+		for _, direction := range []result.Direction{result.Lower, result.Higher} {
+			s := history.Series{Metric: result.Metric{Name: "Create", Unit: "s", Better: direction}, Points: make([]history.Point, 10)}
+			for _, v := range c.verdicts {
+				s.Changes = append(s.Changes, history.Change{Before: 1, After: 1, Ratio: 1, Verdict: v, Why: "the reason"})
+			}
+			checks := answer.Document(&history.History{Metric: "Create", Series: []history.Series{s}}).Checks
+			if len(checks) != 1 || checks[0].Status != c.want || c.want == document.Undecided && !strings.Contains(checks[0].Message, "the reason") {
+				t.Errorf("changes with the verdicts %q of a metric that is better if %s: checks %+v, want the status %d", c.verdicts, direction, checks, c.want)
+			}
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ test-quick: ## Run the tests that need no runtime and no root
 	CGO_ENABLED=0 GOGC=400 TMPDIR=$(MEMORY) go test -short -p 3 -trimpath -vet=off -ldflags='-s -w' $$(go list ./... | grep -vxF $(addprefix -e ,$(REAL)))
 
 .PHONY: race
-race: ## Run the same with the race detector
+race: ## Run the short tests of all packages with the race detector
 	CGO_ENABLED=1 go test -short -trimpath -race ./...
 
 .PHONY: fuzz

@@ -66,7 +66,7 @@ The first two are each wrong in at most 2.5 % of all comparisons. The runs end a
 soon as the answer is known. docs/ab.md explains the method.
 
 A side is a target with the path of its runtime, TARGET=PATH, or a target alone. The
-names of the two targets end in -a and -b, if both are builds of one runtime.
+name of a runtime with a path ends in -a or -b.
 
 --budget limits the time of all runs together. Their number and their blocks follow
 from it, after a short run for calibration. Without --metric, the main metric of each

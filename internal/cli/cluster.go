@@ -250,8 +250,9 @@ The first ^C ends the trials under way, collects the results so far and cleans u
 ends this program at once: the agents go on until their lease ends, and touchstone cluster
 collect continues. The same holds if this program is killed.
 
---manifest prints all objects in place of a run, for review or for another tool. After kubectl
-apply, touchstone cluster collect collects the results.`,
+--manifest prints the objects in place of a run, for review or for another tool, and leaves out the
+agents of nodes that measure in turns (--parallel). After kubectl apply, touchstone cluster
+collect creates these and collects the results.`,
 		Example: `  touchstone cluster run
   touchstone cluster run -f plan.yaml -d out/ --parallel 1
   touchstone cluster run --targets k8s/runc,k8s/gvisor --filter pods.start --runs 60
@@ -468,9 +469,9 @@ func (a *App) clusterStopCommand() *cobra.Command {
 	var opts clusterOptions
 	cmd := &cobra.Command{
 		Use:   "stop [RUN]",
-		Short: "End a cluster run after the trials under way",
-		Long: `Ends the agents of a cluster run after the trials under way. The program that executes the run, or
-touchstone cluster collect, then collects the results and cleans up.`,
+		Short: "End a cluster run before the end of its plan",
+		Long: `Ends the agents of a cluster run, and with them the trials under way, which do not count. The program
+that executes the run, or touchstone cluster collect, then collects the results and cleans up.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := opts.client()
@@ -485,7 +486,7 @@ touchstone cluster collect, then collects the results and cleans up.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.env.Stdout, "cluster run %s ends on %s, after the trial under way\n", f.ID, wording.Counted(count, "node"))
+			fmt.Fprintf(a.env.Stdout, "cluster run %s ends on %s; the trials under way do not count\n", f.ID, wording.Counted(count, "node"))
 			return nil
 		},
 	}

@@ -562,7 +562,7 @@ func TestCleanKeepsForeign(t *testing.T) {
 	}
 }
 
-// The manifest has exactly the objects that a run creates.
+// The manifest has exactly the objects that a run creates. Agents that wait for their turn are not in it: all would start at once.
 func TestManifest(t *testing.T) {
 	f := fleet(2)
 	b := newBench(t, f)
@@ -587,6 +587,12 @@ func TestManifest(t *testing.T) {
 		if strings.Contains(string(text), secret) {
 			t.Errorf("the manifest has %s", secret)
 		}
+	}
+	f.Parallel = 1
+	inTurns, err := f.Manifest()
+	must.Do(t, err)
+	if agents := strings.Count(string(inTurns), "kind: Pod\n"); agents != 0 || strings.Count(string(text), "kind: Pod\n") != 2 {
+		t.Errorf("the manifest of nodes in turns has %d agents:\n%s", agents, inTurns)
 	}
 }
 

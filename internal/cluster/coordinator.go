@@ -191,7 +191,7 @@ func create(ctx context.Context, client *kube.Client, object any) error {
 const renewals = 4
 
 // Run starts the agents as their turn comes, collects their records, and returns when each node has ended. It takes over agents that exist already. When ctx
-// ends, agents end after the trial under way, and Run collects the rest. An error of the results file ends it; the agents go on. Agents whose records
+// ends, agents end the trial under way, which does not count, and Run collects the rest. An error of the results file ends it; the agents go on. Agents whose records
 // are recorded are released, the last ones perhaps only by Release.
 func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -295,7 +295,7 @@ func (f *Fleet) selector() string {
 	return fmt.Sprintf("%s=%s,%s=%s", engine.Label, f.ID, RoleLabel, RoleAgent)
 }
 
-// stop ends all agents after the trial under way.
+// stop ends all agents and the trials under way.
 func (c *Coordinator) stop(ctx context.Context) {
 	c.mu.Lock()
 	c.stopping = true

@@ -33,7 +33,7 @@ const (
 	LeaseAnnotation = "touchstone.lease"
 	// ReplayAnnotation is a number of a record and a counter: the agent writes all records from the number on again.
 	ReplayAnnotation = "touchstone.replay"
-	// EndAnnotation ends the agent: EndStop after the trial under way, EndCollected at once.
+	// EndAnnotation ends the agent: EndStop with the trial under way, EndCollected if its records are collected.
 	EndAnnotation = "touchstone.end"
 	EndStop       = "stop"
 	EndCollected  = "collected"
@@ -255,11 +255,14 @@ func (f *Fleet) Base() []runtime.Object {
 	return append(objects, f.ServiceAccount(), f.Role(), f.RoleBinding())
 }
 
-// Manifest spells all objects of a fleet, with the agents of all nodes.
+// Manifest spells the objects of a fleet. It has the agents of all nodes, unless nodes wait for their turn: touchstone cluster collect then creates each
+// agent in its turn.
 func (f *Fleet) Manifest() ([]byte, error) {
 	objects := f.Base()
-	for _, n := range f.Nodes {
-		objects = append(objects, f.Agent(n))
+	if f.AtOnce() == len(f.Nodes) {
+		for _, n := range f.Nodes {
+			objects = append(objects, f.Agent(n))
+		}
 	}
 	var out bytes.Buffer
 	for _, o := range objects {

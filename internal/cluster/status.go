@@ -68,7 +68,7 @@ func stateOf(pod *corev1.Pod) State {
 	return State{Phase: Measuring}
 }
 
-// Stop ends all agents of a fleet after the trial under way, and returns their number.
+// Stop ends all agents of a fleet, and the trials under way, and returns their number.
 func Stop(ctx context.Context, client *kube.Client, f *Fleet) (int, error) {
 	agents, err := f.agents(ctx, client)
 	if err != nil {

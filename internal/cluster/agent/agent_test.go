@@ -237,7 +237,7 @@ func (b *bench) finished() record.End {
 	}
 }
 
-// The annotation of a stop ends the run after the trial under way. The agent stays until its records are collected.
+// The annotation of a stop ends the run, and the trial under way, which does not count. The agent stays until its records are collected.
 func TestStopAnnotation(t *testing.T) {
 	b := newBench(t)
 	end := b.start(t.Context(), trials(2, true))

@@ -54,7 +54,8 @@ results on one screen and writes DIR/report.html. --summary full prints the whol
 -f reads a plan from a file, or from each file that matches a pattern. Files of
 TouchStone (cri, oci, filter, runs, scale, output) work too. After several plans
 DIR/index.html has the results of all of them. Without --targets, a plan that names no
-targets measures native and each runtime on this machine, called without a daemon.
+targets measures native and each runtime on this machine, called without a daemon;
+--managed and --cri add engines.
 
 In --targets and in plans * matches every engine or runtime on this machine:
 'containerd/*', '*/runc', '*/*'. all is '*/*' and native. If no daemon of an

@@ -471,8 +471,8 @@ func (a *App) clusterStopCommand() *cobra.Command {
 		Use:   "stop [RUN]",
 		Short: "End a cluster run before the end of its plan",
 		Long: `Ends the agents of a cluster run, and with them the trials under way, which do not count. The program
-that executes the run, or touchstone cluster collect, then collects the results and cleans up. It still
-measures nodes that wait for their turn (--parallel): ^C in that program ends the whole run.`,
+that executes the run, or touchstone cluster collect, then collects the results and cleans up. Nodes
+that wait for their turn (--parallel) are not measured.`,
 		Args: atMost(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := opts.client()

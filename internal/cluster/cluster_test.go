@@ -374,6 +374,49 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// A stop by another program ends the run: nodes that wait for their turn are not measured. The same holds for a program that takes the run over.
+func TestStopOfWaitingNodes(t *testing.T) {
+	for _, name := range []string{"run", "collect"} {
+		t.Run(name, func(t *testing.T) {
+			f := fleet(3)
+			f.Parallel = 1
+			b := newBench(t, f)
+			b.starts(t)
+			b.server.Log.Set(func(w io.Writer, pod string, r *http.Request) {
+				node := f.Nodes[slices.IndexFunc(f.Nodes, func(n cluster.Node) bool { return f.AgentName(n.Name) == pod })].Name
+				write(t, w, &f, node, 1, 3)
+				if name == "run" {
+					count, err := cluster.Stop(r.Context(), b.Client, &f)
+					if err != nil || count > 1 {
+						t.Errorf("stopped %d agents, %v; want one", count, err)
+					}
+				}
+				must.Do(t, record.NewWriter(w).Write(4, record.Finish, record.End{State: result.Interrupted, Ended: time.Unix(1_800_000_100, 0).UTC(), Trials: 2}))
+			})
+			ctx := limited(t)
+			must.Do(t, b.Create(ctx))
+			if name == "collect" {
+				pod := f.Agent(f.Nodes[0])
+				running(pod)
+				b.server.Set(t, b.path(pod.Name), pod)
+				count, err := cluster.Stop(ctx, b.Client, &f)
+				if err != nil || count != 1 {
+					t.Fatalf("stopped %d agents, %v; want one", count, err)
+				}
+			}
+			outcomes, err := b.Run(ctx)
+			must.Do(t, err)
+			phases := map[cluster.Phase]int{}
+			for _, o := range outcomes {
+				phases[o.Phase]++
+			}
+			if phases[cluster.Ended] != 1 || phases[cluster.Failed] != 2 {
+				t.Errorf("the nodes ended as %v, want one ended, and two that failed without an agent: %+v", phases, outcomes)
+			}
+		})
+	}
+}
+
 // Records that make no run end their node alone, with the reason.
 func TestHostileRecords(t *testing.T) {
 	for reason, log := range map[string]func(w *record.Writer, f *cluster.Fleet) error{

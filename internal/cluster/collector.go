@@ -95,7 +95,7 @@ func (n *collector) run(ctx context.Context) error {
 		var done bool
 		var err error
 		switch {
-		case pod == nil && n.isStopping():
+		case pod == nil && n.roster.isStopped():
 			return n.giveUp(ctx, "the run was stopped while the node had no agent")
 		case pod == nil && n.hasPod:
 			done, err = n.lose(ctx)
@@ -142,7 +142,7 @@ func (n *collector) awaitStart(ctx context.Context) (done bool, err error) {
 			pullRest = pullLimit - n.Now().Sub(pullTime)
 		}
 		switch {
-		case n.isStopping():
+		case n.roster.isStopped():
 			return true, n.giveUp(ctx, "it was stopped before its agent started")
 		case final:
 			return true, n.giveUp(ctx, reason)
@@ -195,6 +195,9 @@ func (n *collector) create(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create the agent's pod: %w", n.Client.Explain(err))
 	}
+	if n.roster.isStopped() { // meanwhile
+		return n.annotate(ctx, n.pod, EndAnnotation, EndStop)
+	}
 	return nil
 }
 
@@ -235,7 +238,7 @@ func (n *collector) keepEarlier(ctx context.Context) error {
 func (n *collector) collect(ctx context.Context, pod *corev1.Pod, change <-chan struct{}) (done bool, err error) {
 	reason := n.lostReason(pod)
 	if reason != "" {
-		if n.isStopping() {
+		if n.roster.isStopped() {
 			return true, n.giveUp(ctx, "it was lost when the run was stopped: "+reason)
 		}
 		n.change(State{Phase: Lost, Text: reason})
@@ -302,7 +305,7 @@ func (n *collector) replace(ctx context.Context, pod, current *corev1.Pod) (done
 	n.loss = reason
 	n.change(State{Phase: Lost, Text: "its agent was lost: " + reason})
 	for current != nil && current.UID == pod.UID && ctx.Err() == nil {
-		if n.isStopping() {
+		if n.roster.isStopped() {
 			return true, n.giveUp(ctx, "its agent was lost when the run was stopped: "+reason)
 		}
 		var change <-chan struct{}
@@ -437,7 +440,7 @@ func (n *collector) guard(ctx context.Context, cancel context.CancelFunc, pod *c
 		current, change := n.roster.pod(n.pod)
 		if current == nil || current.UID != pod.UID || restarts(current) != restarts(pod) {
 			silence, change = restLimit, nil
-		} else if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.isStopping() {
+		} else if reason := LostNode(current); reason != LostNode(pod) || reason != "" && n.roster.isStopped() {
 			return
 		}
 		mark := count.Load()
@@ -629,6 +632,7 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 		if last := len(end.Caveats) - 1; last >= 0 {
 			n.state.Text = end.Caveats[last] // the agent adds the cause
 		}
+		n.obey(ctx)
 	}
 	if n.complete {
 		return nil
@@ -640,6 +644,21 @@ func (n *collector) end(ctx context.Context, r record.Record) error {
 		}
 	}
 	return stored(n.Store.Finish(ctx, n.runID, end.State, end.Ended, n.caveats(end.Caveats)))
+}
+
+// obey looks at the agent for a request to stop, before another node has its turn. The watch may be later than the log.
+func (n *collector) obey(ctx context.Context) {
+	var pod *corev1.Pod
+	err := n.request(ctx, nil, func(ctx context.Context) (err error) {
+		pod, err = n.Client.Pods(n.Fleet.Namespace).Get(ctx, n.pod, metav1.GetOptions{})
+		return err
+	})
+	switch {
+	case err == nil:
+		n.roster.obey(pod)
+	case !apierrors.IsNotFound(err):
+		n.note(n.Client.Explain(err))
+	}
 }
 
 // caveats are the caveats of the fleet before those that the node's run has.

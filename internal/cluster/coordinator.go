@@ -87,9 +87,6 @@ type Coordinator struct {
 	releases chan string
 	// runs has the IDs of the runs that the results file had before this collection.
 	runs map[string]bool
-
-	mu       sync.Mutex
-	stopping bool
 }
 
 // The largest numbers of requests and of logs at the same time. A log that is read costs memory for its connection, its buffers and its trials, and the
@@ -207,6 +204,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 		}
 	})
 	services.Go(func() { c.renew(work) })
+	services.Go(func() { c.stopAgents(work) })
 	services.Go(func() { c.releaseInTurn(work) })
 	defer services.Wait()
 	defer abort(nil) // before the wait
@@ -217,7 +215,7 @@ func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	defer context.AfterFunc(ctx, func() { c.stop(work) })()
+	defer context.AfterFunc(ctx, c.roster.stop)()
 	outcomes := make([]Outcome, len(c.Fleet.Nodes))
 	var nodes sync.WaitGroup
 	for i, node := range c.Fleet.Nodes {
@@ -295,23 +293,19 @@ func (f *Fleet) selector() string {
 	return fmt.Sprintf("%s=%s,%s=%s", engine.Label, f.ID, RoleLabel, RoleAgent)
 }
 
-// stop ends all agents and the trials under way.
-func (c *Coordinator) stop(ctx context.Context) {
-	c.mu.Lock()
-	c.stopping = true
-	c.mu.Unlock()
-	for _, name := range c.roster.names() {
+// stopAgents waits for the request that the run ends, and ends all agents and the trials under way.
+func (c *Coordinator) stopAgents(ctx context.Context) {
+	select {
+	case <-c.roster.stopped:
+	case <-ctx.Done():
+		return
+	}
+	for _, name := range c.roster.working() {
 		if err := c.annotate(ctx, name, EndAnnotation, EndStop); err != nil {
 			c.note(err)
 		}
 	}
 	c.roster.wakeAll() // collectors may wait for a change of their pods
-}
-
-func (c *Coordinator) isStopping() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stopping
 }
 
 func (c *Coordinator) annotate(ctx context.Context, pod, key, value string) error {

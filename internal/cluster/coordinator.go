@@ -188,8 +188,8 @@ func create(ctx context.Context, client *kube.Client, object any) error {
 const renewals = 4
 
 // Run starts the agents as their turn comes, collects their records, and returns when each node has ended. It takes over agents that exist already. When ctx
-// ends, agents end the trial under way, which does not count, and Run collects the rest. An error of the results file ends it; the agents go on. Agents whose records
-// are recorded are released, the last ones perhaps only by Release.
+// ends, or another program has asked an agent to stop, agents end the trial under way, which does not count, no other node begins, and Run collects the
+// rest. An error of the results file ends it; the agents go on. Agents whose records are recorded are released, the last ones perhaps only by Release.
 func (c *Coordinator) Run(ctx context.Context) ([]Outcome, error) {
 	work, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)

@@ -32,7 +32,7 @@ type (
 		Unit      result.Unit      `json:"unit" doc:"Unit of the values."`
 		Better    result.Direction `json:"better" doc:"The direction of better values."`
 		Runs      []point          `json:"runs" schema:"minItems=1" doc:"The runs in their order."`
-		Changes   []change         `json:"changes" doc:"The changes of the level."`
+		Changes   []change         `json:"changes" doc:"The changes of the level, or of the variation alone."`
 		TooFew    bool             `json:"too_few_runs" doc:"Set if the series has too few runs for a change."`
 	}
 	point struct {

@@ -1,8 +1,10 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
@@ -13,14 +15,14 @@ import (
 	"github.com/touchstone-bench/touchstone/internal/wording"
 )
 
-const matrixNote = "Each cell has the last change of the level of a series, with its p-value and the first run after it. Coloured changes have a direction, with stronger colours for larger ones."
+const matrixNote = "Each cell has the last change of a series, with its p-value and the first run after it. Coloured changes have a direction, with stronger colours for larger ones."
 
 // overview is the section before the series, for pages: the answer for all series, the matrix of their last changes if they are several, and the meaning
 // of the intervals.
 func overview(h *history.History, hasIntervals bool) document.Section {
 	changes, regressions := 0, 0
 	for i, c := range checks(h) {
-		if len(h.Series[i].Changes) > 0 {
+		if slices.ContainsFunc(h.Series[i].Changes, func(c history.Change) bool { return c.Verdict != "" }) {
 			changes++
 		}
 		if c.Status == document.Failed {
@@ -92,7 +94,7 @@ func lastChange(s *history.Series) document.MatrixCell {
 		}
 		difference.Tone, difference.Strength = factor.Tone, factor.Strength
 	}
-	words := document.Cell{{Text: strings.TrimPrefix(s.Word(c)+", p = "+quantity.PValue(c.P), ", ")}, {Text: "since " + s.Points[c.At].StartedText()}}
+	words := document.Cell{{Text: cmp.Or(s.Word(c), "the variation alone") + ", p = " + quantity.PValue(c.P)}, {Text: "since " + s.Points[c.At].StartedText()}}
 	cell.Factor, cell.Difference = append(document.Cell{factor}, words...), append(document.Cell{difference}, words...)
 	return cell
 }

@@ -55,6 +55,26 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+// TestVariationAlone: a change of the variation alone has words of its own, and is no change of the level.
+func TestVariationAlone(t *testing.T) {
+	h := build("Create", reporttest.TwoTargets())
+	change := &h.Series[0].Changes[0]
+	change.Before, change.Ratio, change.P, change.Verdict = change.After, 1, 0.01, ""
+	blocks := overviewOf(&h)
+	if text := blocks[0].(document.Text).Text; text != "2 series, and 0 with a change of the level." {
+		t.Errorf("the answer is %q", text)
+	}
+	cell := blocks[2].(document.Matrix).Baselines[0].Cells[0][0]
+	if cell.Factor[0].Tone != document.Faint || cell.Factor[1].Text != "the variation alone, p = 0.010" {
+		t.Errorf("the cell is %+v", cell)
+	}
+	want := "the variation alone changed, with the level " + quantity.Text(change.After, result.Seconds) + " before and after (p = 0.010)"
+	course := answer.Document(&h).Blocks[1].(document.Section).Blocks[0].(document.Course)
+	if got := course.Breaks[0].Text; got != want {
+		t.Errorf("the change is %q, want %q", got, want)
+	}
+}
+
 // TestMatrixOfTwins: two series of one machine with different units are in rows of their own.
 func TestMatrixOfTwins(t *testing.T) {
 	days := reporttest.TwoTargets()

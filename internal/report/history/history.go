@@ -88,7 +88,7 @@ func (p *Point) Remark() string {
 	return strings.Join(parts, "; ")
 }
 
-// Change is a change of the level.
+// Change is a change of the level, or of the variation alone.
 type Change struct {
 	// At is the index of the first point after the change.
 	At int

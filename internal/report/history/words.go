@@ -19,14 +19,14 @@ func (p *Point) StartedText() string {
 
 // Describe states a change: "slower: +8.0 %, from 20.0 ms to 21.6 ms (p = 0.001)".
 func (s *Series) Describe(c Change) string {
+	if c.Verdict == "" {
+		return fmt.Sprintf("the variation alone changed, with the level %s before and after (p = %s)", quantity.Text(c.After, s.Metric.Unit), quantity.PValue(c.P))
+	}
 	text := "from " + quantity.Text(c.Before, s.Metric.Unit) + " to " + quantity.Text(c.After, s.Metric.Unit)
 	if !math.IsNaN(c.Ratio) {
 		text = quantity.Change(c.Ratio) + ", " + text
 	}
-	if word := s.Word(&c); word != "" {
-		text = word + ": " + text
-	}
-	return fmt.Sprintf("%s (p = %s)", text, quantity.PValue(c.P))
+	return fmt.Sprintf("%s: %s (p = %s)", s.Word(&c), text, quantity.PValue(c.P))
 }
 
 // Word is the verdict of a change in the words of the metric. It is empty if only the variation changed.

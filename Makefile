@@ -86,7 +86,7 @@ ATTACKS := ./internal/engine/native ./internal/peer ./internal/store ./internal/
 .PHONY: chaos-programs
 chaos-programs: build ## Build the programs of the adversarial campaign in bin/chaos
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/chaos/wrapper ./test/chaos/wrapper
-	go test -c -trimpath -vet=off -ldflags='-s -w' -o bin/chaos/ $(ATTACKS)
+	CGO_ENABLED=0 go test -c -trimpath -vet=off -ldflags='-s -w' -o bin/chaos/ $(ATTACKS)
 	ln -f bin/touchstone bin/chaos/touchstone
 
 .PHONY: chaos
@@ -129,6 +129,7 @@ bench: ## Run the Go benchmarks
 # Each clone has its own cache. A shared one contains paths of other clones, and the exclusions do not match them.
 lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint
 lint cross: export GOFLAGS := -trimpath
+lint cross: export CGO_ENABLED := 0
 
 .PHONY: lint
 lint: ## Check style, layers, the clock rule, names and the prose
@@ -137,7 +138,7 @@ lint: ## Check style, layers, the clock rule, names and the prose
 
 .PHONY: cross
 cross: ## Check that all code, including tests, compiles for the other architectures
-	for arch in $(filter-out $(ARCH),$(PROBES)); do CGO_ENABLED=0 GOARCH=$$arch go vet ./...; done
+	for arch in $(filter-out $(ARCH),$(PROBES)); do GOARCH=$$arch go vet ./...; done
 
 .PHONY: fmt
 fmt: ## Format the code

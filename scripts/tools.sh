@@ -52,7 +52,7 @@ build() {
 		CGO_ENABLED=0 go test -c -trimpath -ldflags "$flags" -o "$bin/critest" ./cmd/critest
 		;;
 	golangci-lint)
-		go install -trimpath "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
+		CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$version"
 		;;
 	nfpm)
 		CGO_ENABLED=0 go install -trimpath -ldflags "-s -w" "github.com/goreleaser/nfpm/v2/cmd/nfpm@$version"

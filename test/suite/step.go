@@ -42,7 +42,9 @@ type outcome struct {
 	step    step
 	err     error
 	elapsed time.Duration
-	tests   results
+	// cpu is the time of CPU of all its processes that have ended before the command.
+	cpu   time.Duration
+	tests results
 }
 
 // grace is the time between SIGINT and SIGKILL. Scripts remove their files in it, the campaign its hosts, and engine tests their sessions. go test ends at once with SIGTERM, and waits
@@ -128,7 +130,7 @@ func (s *suite) runStep(ctx context.Context, st step) outcome {
 	s.log.printf("%s begins", st.name)
 	file := filepath.Join(s.out, st.name+".log")
 	o := outcome{step: st}
-	o.tests, o.err = s.execute(ctx, st, file)
+	o.tests, o.cpu, o.err = s.execute(ctx, st, file)
 	o.elapsed = time.Since(start)
 	if o.err == nil {
 		s.log.printf("%s ended, %s", st.name, seconds(o.elapsed))
@@ -141,24 +143,24 @@ func (s *suite) runStep(ctx context.Context, st step) outcome {
 	return o
 }
 
-func (s *suite) execute(ctx context.Context, st step, file string) (results, error) {
+func (s *suite) execute(ctx context.Context, st step, file string) (tests results, cpu time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, st.limit, fmt.Errorf("it took longer than its limit of %v", st.limit))
 	defer cancel()
 	path, err := s.path(ctx, st)
 	if err != nil {
-		return results{}, err
+		return results{}, 0, err
 	}
 	env := st.env
 	if st.late != nil {
 		variables, err := st.late(ctx)
 		if err != nil {
-			return results{}, err
+			return results{}, 0, err
 		}
 		env = append(slices.Clone(env), variables...)
 	}
 	log, err := os.Create(file)
 	if err != nil {
-		return results{}, err
+		return results{}, 0, err
 	}
 	defer func() { _ = log.Close() }()
 	args := st.args
@@ -178,8 +180,19 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 			_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // no process of the step outlives it
 		}
 	}()
+	run := func() error {
+		err := command.Run()
+		if state := command.ProcessState; state != nil {
+			cpu = state.UserTime() + state.SystemTime()
+		}
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		return err
+	}
 	if !st.tests {
-		return results{}, because(ctx, command.Run())
+		err = run()
+		return tests, cpu, err
 	}
 	r, w := io.Pipe()
 	command.Stdout = w
@@ -187,9 +200,9 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 	go func() {
 		found <- readEvents(r, log, func(f failure) { s.log.text(f.String()) })
 	}()
-	err = because(ctx, command.Run())
+	err = run()
 	_ = w.Close()
-	tests := <-found
+	tests = <-found
 	switch {
 	case err != nil:
 	case tests.passed+len(tests.failures)+tests.skipped == 0:
@@ -197,15 +210,7 @@ func (s *suite) execute(ctx context.Context, st step, file string) (results, err
 	case len(tests.failures) > 0:
 		err = fmt.Errorf("%d tests failed", len(tests.failures))
 	}
-	return tests, err
-}
-
-// because adds the cause of a cancelled context to the error of a command.
-func because(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-	}
-	return err
+	return tests, cpu, err
 }
 
 // path returns PATH with the directories of the step's parts, which are installed, and of its tools, which are built.

@@ -126,6 +126,9 @@ func TestStepsWaitForOthers(t *testing.T) {
 		if o.err != nil {
 			t.Errorf("step %s: %v", o.step.name, o.err)
 		}
+		if o.cpu <= 0 {
+			t.Errorf("step %s took no time of CPU", o.step.name)
+		}
 	}
 	if text, err := os.ReadFile(filepath.Join(s.root, "third")); err != nil || string(text) != "1\n2\n" {
 		t.Errorf("the last step wrote %q, %v", text, err)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// summarize prints the ten slowest tests, the time of each step, the repeats, and the counts. It returns the number of failed steps.
+// summarize prints the ten slowest tests, the times of each step, the repeats, and the counts. It returns the number of failed steps.
 func (s *suite) summarize(outcomes []outcome) int {
 	var total results
 	for _, o := range outcomes {
@@ -29,7 +29,7 @@ func (s *suite) summarize(outcomes []outcome) int {
 	for _, t := range total.tests[:min(10, len(total.tests))] {
 		fmt.Fprintf(&b, "%7s  %s %s\n", seconds(t.elapsed), short(t.pkg), t.test)
 	}
-	fmt.Fprintln(&b, "\nThe time of each step")
+	fmt.Fprintln(&b, "\nThe time of each step, and the time of CPU in it")
 	failed := 0
 	for _, o := range outcomes {
 		state := ""
@@ -37,7 +37,7 @@ func (s *suite) summarize(outcomes []outcome) int {
 			failed++
 			state = "  FAILED: " + o.err.Error()
 		}
-		fmt.Fprintf(&b, "%7s  %s%s\n", seconds(o.elapsed), o.step.name, state)
+		fmt.Fprintf(&b, "%7s %7s  %s%s\n", seconds(o.elapsed), seconds(o.cpu), o.step.name, state)
 	}
 	s.writeSkips(total.skips)
 	if repeats := s.repeats(); repeats != "" {

@@ -3,6 +3,7 @@
 # joined by ":", for PATH:
 #
 #   PATH=$(scripts/tools.sh crictl nfpm):$PATH
+#   scripts/tools.sh --cached kube    # fails if one is not built, and builds nothing
 #
 #   crictl           with critest
 #   golangci-lint    for make lint
@@ -124,11 +125,20 @@ install() {
 	echo "tools: built $name $version in $((SECONDS - began)) s" >&2
 }
 
+cached=
+if [ "${1:-}" = --cached ]; then
+	cached=1
+	shift
+fi
 path=
 for name; do
 	version=$(version_of "$name")
 	dir=$root/$name-$version
 	if [ ! -d "$dir" ]; then
+		[ -z "$cached" ] || {
+			echo "tools: $name $version is not built" >&2
+			exit 1
+		}
 		mkdir -p "$root"
 		exec 9>"$root/.$name.lock"
 		flock 9 # another make may be building the same

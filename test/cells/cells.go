@@ -31,6 +31,12 @@ func Need(t testing.TB, name string) {
 	}
 }
 
+// OfClusters reports whether the tests of a cell start clusters.
+func OfClusters(name string) bool {
+	kind, part, _ := strings.Cut(name, "/")
+	return kind == "cluster" || kind == "fleet" || kind == "pods" || kind == "lab" && part == "cluster"
+}
+
 // Whole reports whether a target runs the whole conformance suite in this change: one without a cell, whose name is empty, always does.
 func Whole(t testing.TB, name string) bool {
 	t.Helper()

@@ -76,6 +76,8 @@ func All() []Cell {
 		{"chaos/daemons", []string{campaign, docker}},
 		{"chaos/stopped", []string{campaign, "internal/engine/managed"}},
 
+		// The tests on clusters that every machine with Kubernetes runs. This cell has it built where it is missing.
+		{"cluster/brief", []string{clusters, "internal/bench/pods", "internal/cluster", "internal/engine/k8s", "internal/kube", "test/fleet", "test/kube", "test/outage"}},
 		{"cluster/crio", []string{clusters, "test/kube"}},
 		{"cluster/fake", []string{clusters, "test/kube"}},
 		{"cluster/faults", []string{clusters, "test/kube"}},
@@ -114,6 +116,6 @@ func light() []string {
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
 		"internal/syscalls", "internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "internal/wording", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
-		"test/browser", "test/cells", "test/ci", "test/fleet", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
+		"test/browser", "test/cells", "test/ci", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
 	}
 }

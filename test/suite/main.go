@@ -16,8 +16,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -73,6 +75,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	s.log.printf("cells: %s", orNone(s.cells))
+	if !s.clusters {
+		s.log.printf("no test on a cluster runs: Kubernetes is not built on this machine, and no cell of this change needs it (scripts/tools.sh kube builds it)")
+	}
 	steps, err := choose(s.steps(), o.only)
 	if err != nil {
 		return err
@@ -104,6 +109,8 @@ type suite struct {
 	root, out string
 	// cells are the cells of this change.
 	cells []string
+	// clusters means that the tests on clusters run.
+	clusters bool
 	// picked means that the user named the cells.
 	picked bool
 	// commit is the commit of the checkout, with its number; clean means that the files are exactly the commit's.
@@ -123,5 +130,14 @@ func newSuite(ctx context.Context, root string, o options) (*suite, error) {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return nil, err
 	}
-	return s, s.chooseCells(ctx)
+	if err := s.chooseCells(ctx); err != nil {
+		return nil, err
+	}
+	s.clusters = len(s.only) > 0 || slices.ContainsFunc(s.cells, cells.OfClusters) || s.built(ctx, "kube")
+	return s, nil
+}
+
+// built reports whether tools of scripts/tools.sh are built on this machine.
+func (s *suite) built(ctx context.Context, tools ...string) bool {
+	return exec.CommandContext(ctx, filepath.Join(s.root, "scripts/tools.sh"), append([]string{"--cached"}, tools...)...).Run() == nil
 }

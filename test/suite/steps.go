@@ -121,13 +121,16 @@ func (s *suite) steps() []step {
 	list := []step{
 		{name: "tools", args: []string{"scripts/tools.sh", "golangci-lint", "nfpm"}, limit: 60 * time.Minute},
 		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
-		{name: "kube", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute, gentle: true},
 		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
 		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
 		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
-		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 20 * time.Minute, gentle: true},
-		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 20 * time.Minute, gentle: true},
-		engines, clusters, host,
+		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 40 * time.Minute, gentle: true},
+		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 40 * time.Minute, gentle: true},
+		engines, host,
+	}
+	if s.clusters {
+		kube := step{name: "kube", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute, gentle: true}
+		list = append(list, kube, clusters)
 	}
 	if s.lab {
 		list = append(list, step{
@@ -163,6 +166,9 @@ func (s *suite) measure(steps []step) []step {
 			args: goTest(args...), env: s.env(),
 		}
 		if dir == measuringCluster {
+			if !s.clusters {
+				continue
+			}
 			st.after, st.tools = append(st.after, "kube"), []string{"kube"}
 		}
 		list, predecessors = append(list, st), append(predecessors, orderOnly+st.name)

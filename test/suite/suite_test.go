@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/touchstone-bench/touchstone/internal/must"
+	"github.com/touchstone-bench/touchstone/test/cells"
 )
 
 const checkout = "../.."
@@ -97,7 +98,7 @@ func TestMeasuringTests(t *testing.T) {
 
 // Every package with tests is in exactly one of the steps of `make test`.
 func TestEveryPackageRuns(t *testing.T) {
-	s := &suite{root: checkout}
+	s := &suite{root: checkout, clusters: true}
 	var run []string
 	for _, st := range s.steps() {
 		if !st.tests || strings.HasPrefix(st.name, "measure-") && slices.Contains(st.args, "-run") {
@@ -112,6 +113,37 @@ func TestEveryPackageRuns(t *testing.T) {
 	slices.Sort(run)
 	if want := packages(checkout); !slices.Equal(run, want) {
 		t.Errorf("the steps run the packages\n%q, want\n%q", run, want)
+	}
+}
+
+// A machine without Kubernetes builds it only for a cell whose tests need it.
+func TestKubernetesWaits(t *testing.T) {
+	for _, c := range cells.All() {
+		quoted := []byte(`"` + c.Name + `"`)
+		asks := c.Name == "cluster/brief" || c.Name == "lab/cluster"
+		for _, dir := range clusterPackages() {
+			asks = asks || bytes.Contains(sources(t, dir), quoted)
+		}
+		if cells.OfClusters(c.Name) != asks {
+			t.Errorf("the tests of cell %s start clusters: %v, want %v", c.Name, !asks, asks)
+		}
+	}
+	for _, clusters := range []bool{false, true} {
+		s := &suite{root: checkout, clusters: clusters}
+		var found []string
+		for _, st := range s.steps() {
+			if slices.Contains([]string{"kube", "cluster", "measure-pods"}, st.name) {
+				found = append(found, st.name)
+			}
+			for _, predecessor := range st.after {
+				if predecessor == "kube" && !clusters {
+					t.Errorf("step %s waits for Kubernetes, which no step builds", st.name)
+				}
+			}
+		}
+		if want := map[bool]int{true: 3}[clusters]; len(found) != want {
+			t.Errorf("with clusters %v, the steps with Kubernetes are %q, want %d", clusters, found, want)
+		}
 	}
 }
 

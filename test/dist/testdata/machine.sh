@@ -40,7 +40,7 @@ printf '{"name": "runc", "version": "1.5.2", "programs": [{"name": "runc", "sha2
 chroot "$root" touchstone setup --yes --allow-concurrent --from /root/store runc
 [ "$(chroot "$root" touchstone setup --path)" = /var/lib/touchstone/runtimes/runc/1.5.2/bin ]
 
-# The removal of the package also removes the leftovers of a killed run, and a purge removes cached images, but no file of a stranger.
+# The removal of the package also removes the leftovers of a killed run, and a purge removes cached images and the files of their builds, but no file of a stranger.
 chroot "$root" touchstone benchmark -d /root/killed -t oci/runc --filter operations.container.lifecycle --runs 1000 >"$root/root/killed.log" 2>&1 &
 until bundle=$(compgen -G "$root/run/touchstone/*/oci/0/bundles/*"); do
 	kill -0 $! || { cat "$root/root/killed.log"; exit 1; }
@@ -55,7 +55,7 @@ for lock in "$root"/{run,var/lib}/touchstone/"$id"/lock; do
 	flock "$lock" true
 done
 mkdir -p "$root/var/cache/touchstone/blobs/sha256"
-touch "$root/var/cache/touchstone/index.json" "$root/var/lib/touchstone/stranger"
+touch "$root"/var/cache/touchstone/{index.json,packages-amd64.lock,clip-0123456789ab.ivf} "$root/var/lib/touchstone/stranger"
 chroot "$root" dpkg --remove touchstone | tee "$root/root/removal.log"
 grep "removed run $id" "$root/root/removal.log"
 [ -z "$(find /sys/fs/cgroup -name "touchstone-$id" -print -quit)" ]

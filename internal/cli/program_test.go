@@ -91,7 +91,7 @@ func prepareFor(t *testing.T, limit time.Duration, dir string, argv ...string) *
 	p := &program{t: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	p.cmd.Dir = dir
 	p.cmd.Stdout = &p.stdout
-	p.cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir)
+	p.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CACHE_HOME=", "TMPDIR="+dir)
 	var err error
 	if p.stderr, err = p.cmd.StderrPipe(); err != nil {
 		t.Fatal(err)

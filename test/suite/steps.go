@@ -129,7 +129,7 @@ func (s *suite) steps() []step {
 		engines, host,
 	}
 	if s.clusters {
-		kube := step{name: "kube", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute, gentle: true}
+		kube := step{name: "kube", args: append([]string{"scripts/tools.sh"}, tools...), limit: 60 * time.Minute}
 		list = append(list, kube, clusters)
 	}
 	if s.lab {

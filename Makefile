@@ -137,8 +137,8 @@ lint: ## Check style, layers, the clock rule, names and the prose
 	go test ./internal/docgen -run 'TestProse|Names'
 
 .PHONY: cross
-cross: ## Check that all code, including tests, compiles for the other architectures
-	for arch in $(filter-out $(ARCH),$(PROBES)); do GOARCH=$$arch go vet ./...; done
+cross: ## Check the types of all code, including tests, for the other architectures
+	go run ./scripts/cross $(filter-out $(ARCH),$(PROBES))
 
 .PHONY: fmt
 fmt: ## Format the code

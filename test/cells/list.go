@@ -115,7 +115,7 @@ func light() []string {
 		"internal/render/text", "internal/render/web", "internal/report", "internal/report/advice", "internal/report/fleet", "internal/report/history", "internal/report/reporttest",
 		"internal/report/reproduce", "internal/report/selfcheck", "internal/report/sides", "internal/result", "internal/runner", "internal/runner/decision",
 		"internal/runner/guard", "internal/runner/meter", "internal/setup", "internal/stats", "internal/stats/simulation", "internal/stats/tail", "internal/target",
-		"internal/syscalls", "internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "internal/wording", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
+		"internal/syscalls", "internal/textfile", "internal/thread", "internal/touchstone", "internal/web", "internal/wording", "scripts/cross", "scripts/figures", "scripts/million", "scripts/tools/runsc-shim",
 		"test/browser", "test/cells", "test/ci", "test/install", "test/inventory", "test/pages", "test/record", "test/suite",
 	}
 }

@@ -363,7 +363,7 @@ func (e *Execution) runnerConfig(ctx context.Context, run result.Run, files map[
 	if config.Expected, err = e.Store.TrialTimes(ctx); err != nil {
 		return config, err
 	}
-	config.Estimated = func(p runner.Progress) { e.report(Estimate, estimate(p)) }
+	config.Estimated = func(p runner.Progress) { e.report(Estimate, estimate(p, len(e.working()))) }
 	e.useRule(ctx, run, &config)
 	if e.Trace != nil { // it may end during the run
 		config.Calls = func(c runner.Calls) { e.trace(ctx, c) }

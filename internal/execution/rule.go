@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/plan"
 	"github.com/touchstone-bench/touchstone/internal/result"
 	"github.com/touchstone-bench/touchstone/internal/runner"
@@ -20,17 +21,19 @@ func (e *Execution) rule() *result.Stopping {
 	if e.Plan.Until != plan.Decided {
 		return nil
 	}
-	targets := len(slices.DeleteFunc(slices.Clone(e.targets), func(t runner.Target) bool { return !available(t) }))
 	return &result.Stopping{
 		Looks:       stats.Looks(e.Plan.Blocks, e.Plan.BlockLimit()),
-		Comparisons: decision.Comparisons(e.work, targets),
+		Comparisons: decision.Comparisons(e.work, len(e.working())),
 		Precision:   float64(e.Plan.Precision),
 	}
 }
 
+// working are the targets that work.
+func (e *Execution) working() []runner.Target { return lists.Filter(e.targets, available) }
+
 // checkRule refuses a rule that compares targets if only one works.
 func (e *Execution) checkRule() error {
-	working := slices.DeleteFunc(slices.Clone(e.targets), func(t runner.Target) bool { return !available(t) })
+	working := e.working()
 	if e.Plan.Until == "" || len(working) != 1 {
 		return nil
 	}
@@ -85,10 +88,16 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 		wording.Counted(len(rule.Stopped), "cell"), maximum, strings.Join(parts, ", "))}
 }
 
-// estimate spells the time that a run takes.
-func estimate(p runner.Progress) string {
+// estimate spells the time that a run of targets takes, and what its budget is too short for.
+func estimate(p runner.Progress, targets int) string {
 	upper, lower := p.Left.Round(time.Second), p.Least.Round(time.Second)
 	switch {
+	case p.Goal > 0:
+		text := fmt.Sprintf("the run takes about %v more: its budget is enough for about %d of %s", upper, p.Blocks, wording.Counted(p.Goal, "block"))
+		if need := stats.BlocksNeeded(targets - 1); targets > 1 && p.Blocks < need && need <= p.Goal {
+			text += fmt.Sprintf(", and a difference between %d targets is shown from %d on; raise the budget, or measure fewer targets or benchmarks", targets, need)
+		}
+		return text
 	case upper == 0:
 		return "the run takes less than a second more"
 	case !p.AtMost || lower == upper:

@@ -91,13 +91,17 @@ func TestUntilDecidedNeedsTwoTargetsThatWork(t *testing.T) {
 
 func TestEstimateText(t *testing.T) {
 	for want, p := range map[string]runner.Progress{
-		"the run takes about 20s more":                                  {Left: 20 * time.Second, Least: 20 * time.Second},
-		"the run takes at most about 1m0s more, and at least about 20s": {Left: time.Minute, Least: 20 * time.Second, AtMost: true},
-		"the run takes at most about 2s more":                           {Left: 2 * time.Second, Least: time.Millisecond, AtMost: true},
-		"the run takes less than a second more":                         {Left: 300 * time.Millisecond, Least: time.Millisecond, AtMost: true},
-		"the run takes about 30s more":                                  {Left: 30 * time.Second, Least: 30*time.Second - 1, AtMost: true},
+		"the run takes about 20s more":                                                 {Left: 20 * time.Second, Least: 20 * time.Second},
+		"the run takes at most about 1m0s more, and at least about 20s":                {Left: time.Minute, Least: 20 * time.Second, AtMost: true},
+		"the run takes at most about 2s more":                                          {Left: 2 * time.Second, Least: time.Millisecond, AtMost: true},
+		"the run takes less than a second more":                                        {Left: 300 * time.Millisecond, Least: time.Millisecond, AtMost: true},
+		"the run takes about 4m0s more: its budget is enough for about 9 of 13 blocks": {Left: 4 * time.Minute, Blocks: 9, Goal: 13},
+		"the run takes about 4m0s more: its budget is enough for about 8 of 13 blocks, and a difference between 13 targets is shown from 9 on; " +
+			"raise the budget, or measure fewer targets or benchmarks": {Left: 4 * time.Minute, Blocks: 8, Goal: 13},
+		"the run takes about 1m0s more: its budget is enough for about 2 of 3 blocks": {Left: time.Minute, Blocks: 2, Goal: 3},
+		"the run takes about 30s more": {Left: 30 * time.Second, Least: 30*time.Second - 1, AtMost: true},
 	} {
-		if got := estimate(p); got != want {
+		if got := estimate(p, 13); got != want {
 			t.Errorf("the estimate of %+v is %q, want %q", p, got, want)
 		}
 	}

@@ -21,11 +21,7 @@ func (r *run) withBudget(ctx context.Context) (context.Context, context.CancelFu
 
 // cut records that the budget has ended: a caveat, and one skipped trial for each cell without a measured block.
 func (r *run) cut() error {
-	goal := 0
-	for i := range r.Work {
-		goal = max(goal, r.stop(i).Min)
-	}
-	block := r.complete()
+	goal, block := r.goal(), r.complete()
 	outcome := fmt.Sprintf("after %d of %s", block, wording.Counted(goal, "block"))
 	switch {
 	case r.Decide != nil:

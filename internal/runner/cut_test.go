@@ -253,3 +253,22 @@ func TestProgressUnderStopRuleAndBudget(t *testing.T) {
 		t.Errorf("time left %v after the first trial, want the rest of the budget, %v", l.at[1].Left, want)
 	}
 }
+
+// The number of blocks that a budget is enough for is known before the end of the first block, and it is the number that the run has at its end.
+func TestProgressHasBlocksOfShortBudget(t *testing.T) {
+	l := newHarness(t, "fake/a", "fake/b")
+	l.config.Warmup, l.config.Stop.Min, l.config.Budget = 1, 10, 480*ms
+	var estimates []runner.Progress
+	l.config.Estimated = func(p runner.Progress) { estimates = append(estimates, p) }
+	l.work("test.one.x", live)
+	l.work("test.one.y", live)
+	l.config.Work[1].Blocks = 2
+	out := l.ok()
+	// (480 ms − 92 ms of the warm-up − 92 ms of the second benchmark) ÷ 46 ms
+	if len(estimates) != 1 || estimates[0].Blocks != 6 || estimates[0].Goal != 10 {
+		t.Errorf("the estimates are %+v, want 6 of 10 blocks", estimates)
+	}
+	if want := "after 6 of 10 blocks"; !strings.Contains(strings.Join(out.Caveats, "\n"), want) {
+		t.Errorf("the caveats %q lack %q", out.Caveats, want)
+	}
+}

@@ -84,6 +84,35 @@ func (r *run) progress(work, block int) Progress {
 	return p
 }
 
+// affordable is the number of blocks that the budget is enough for, at most the goal.
+func (r *run) affordable() int {
+	rest, goal := r.Budget-r.elapsed(), r.goal()
+	for n := range goal {
+		var need time.Duration // until each cell has n + 1 blocks, or all of its own
+		for i, w := range r.Work {
+			for _, t := range r.Targets {
+				if cell := cellOf(w, t.Name); !r.over[cell] {
+					trials := r.Warmup + min(n+1, r.stop(i).Min) - r.pace.cells[cell].n
+					need += time.Duration(max(0, trials)) * r.pace.of(cell)
+				}
+			}
+		}
+		if need > rest {
+			return n
+		}
+	}
+	return goal
+}
+
+// goal is the number of blocks that the plan asks for, the greatest one of all benchmarks.
+func (r *run) goal() int {
+	goal := 0
+	for i := range r.Work {
+		goal = max(goal, r.stop(i).Min)
+	}
+	return goal
+}
+
 // blocks are the least and the greatest number of blocks of a cell. count blocks are measured already.
 func (r *run) blocks(i int, target string, count int) (minimum, maximum int) {
 	if d := r.decisions[i]; d != nil {
@@ -119,7 +148,13 @@ func (r *run) estimate(block int) {
 		}
 	}
 	r.estimated = true
-	if p := r.progress(0, block); p.Left > 0 {
+	p := r.progress(0, block)
+	if r.Budget > 0 && !p.AtMost {
+		if blocks, goal := r.affordable(), r.goal(); blocks < goal {
+			p.Blocks, p.Goal = blocks, goal
+		}
+	}
+	if p.Left > 0 {
 		r.Estimated(p)
 	}
 }

@@ -176,6 +176,9 @@ type Progress struct {
 	// values. Least is the estimated time if each of them ends as soon as it can.
 	Left, Least time.Duration
 	AtMost      bool
+	// Blocks is the estimated number of blocks that the budget is enough for, and Goal the number that the plan asks for. Only Estimated gets them, and
+	// both are 0 if the budget is enough for Goal, or if cells may end before.
+	Blocks, Goal int
 	// Traces is set if the trial is a traced one. Done and Total are then the traces of its cell.
 	Traces bool
 }

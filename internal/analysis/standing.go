@@ -32,6 +32,8 @@ type Entry struct {
 	Value  *stats.Summary
 	// Comparison is the comparison with the reference. It is nil if the two cannot be compared.
 	Comparison *stats.Comparison
+	// BlocksNeeded is the smallest number of blocks that can give the comparison a verdict.
+	BlocksNeeded int
 }
 
 // Standings are the standings of a run: one for each column of a summary, in the order of [result.Columns]. If several metrics have the same column, it is
@@ -84,7 +86,7 @@ func (a *Analysis) standing(run int, b *Benchmark, m *Metric) Standing {
 			s.Value = c.Summary
 			continue
 		}
-		s.Entries = append(s.Entries, Entry{Target: r.target(rows[i].Target), Value: c.Summary, Comparison: c.Comparison})
+		s.Entries = append(s.Entries, Entry{Target: r.target(rows[i].Target), Value: c.Summary, Comparison: c.Comparison, BlocksNeeded: c.BlocksNeeded})
 	}
 	s.arrange(s.Entries)
 	return s

@@ -135,6 +135,8 @@ type grid struct {
 	// rest are the headings of the standings without a column.
 	rest  []string
 	marks map[string]bool
+	// needed is the number of blocks that the cells without a verdict need at least.
+	needed int
 }
 
 // The marks in the place of a cost.
@@ -143,6 +145,7 @@ const (
 	trivial = "="
 	mixed   = "±"
 	few     = "?"
+	ratio   = "÷" // none
 	lost    = "lost"
 	none    = "–"
 	part    = "*" // behind a cost
@@ -246,8 +249,11 @@ func (g *grid) cell(s *analysis.Standing, target string) document.Span {
 		return g.mark(mixed)
 	case stats.TrialsLost:
 		return g.mark(lost)
-	case stats.TooFew, stats.NotComparable:
+	case stats.TooFew:
+		g.needed = max(g.needed, e.BlocksNeeded)
 		return g.mark(few)
+	case stats.NotComparable:
+		return g.mark(ratio)
 	case stats.Withheld:
 	}
 	return document.Span{Text: strings.TrimSuffix(cost, " ×"), Tone: document.Faint}
@@ -271,7 +277,8 @@ func (g *grid) legend() string {
 		{trivial, "too small to matter"},
 		{mixed, "some values better, some worse"},
 		{lost, "trials lost, no verdict"},
-		{few, "too few blocks"},
+		{few, fmt.Sprintf("too few blocks, needs %d", g.needed)},
+		{ratio, "no ratio, a value is not positive"},
 		{none, "not measured"},
 		{part, "of a part of the values"},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/touchstone-bench/touchstone/internal/analysis"
 	"github.com/touchstone-bench/touchstone/internal/answer/summary"
+	"github.com/touchstone-bench/touchstone/internal/lists"
 	"github.com/touchstone-bench/touchstone/internal/must"
 	"github.com/touchstone-bench/touchstone/internal/render/text"
 	"github.com/touchstone-bench/touchstone/internal/report"
@@ -79,6 +80,31 @@ func TestOneScreen(t *testing.T) {
 	for _, part := range []string{"! The load average is 6.32 on 2 CPUs", "touchstone report", "page out/report.html"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the summary lacks %q:\n%s", part, got)
+		}
+	}
+}
+
+// The legend has the number of blocks that cells without a verdict need, and the reason of cells without a ratio.
+func TestMissingVerdicts(t *testing.T) {
+	for want, change := range map[string]func(*result.Trial) bool{
+		"? too few blocks, needs 10": func(trial *result.Trial) bool { return trial.Block >= 7 },
+		"÷ no ratio, a value is not positive": func(trial *result.Trial) bool {
+			for i := range trial.Samples {
+				if trial.Target == "oci/crun" {
+					trial.Samples[i].Value = 0
+				}
+			}
+			return false
+		},
+	} {
+		run := reporttest.Engines()
+		run.Trials = slices.Clone(run.Trials)
+		for i := range run.Trials {
+			run.Trials[i].Samples = slices.Clone(run.Trials[i].Samples)
+		}
+		run.Trials = lists.Filter(run.Trials, func(trial result.Trial) bool { return !change(&trial) })
+		if got := written(t, run, 120); !strings.Contains(got, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, got)
 		}
 	}
 }

@@ -65,10 +65,9 @@ func TestTurns(t *testing.T) {
 	f := fleet(many)
 	b := newBench(t, f)
 	var readers, maximum atomic.Int64
-	two := make(chan struct{}) // is closed when two logs are read at the same time
-	meet := sync.OnceFunc(func() { close(two) })
+	two := make(chan struct{}) // is closed soon after two logs are read at the same time, so that more may come
+	meet := sync.OnceFunc(func() { time.AfterFunc(50*time.Millisecond, func() { close(two) }) })
 	b.onRead(t, func(w io.Writer, node string, r reading) {
-		defer readers.Add(-1)
 		count := readers.Add(1)
 		if count > 1 {
 			meet()
@@ -82,6 +81,7 @@ func TestTurns(t *testing.T) {
 				break
 			}
 		}
+		readers.Add(-1) // before the text, because the reader may be at the next log when this handler returns
 		seconds := r.URL.Query().Get("sinceSeconds")
 		if r.URL.Query().Get("follow") != "" || (seconds == "") != (r.number == 1) {
 			t.Errorf("reading %d of %s: %s", r.number, node, r.URL.RawQuery)

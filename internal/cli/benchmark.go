@@ -52,7 +52,7 @@ results on one screen and writes DIR/report.html. --summary full prints the whol
 --plan selects a built-in plan:
 ` + builtinPlans() + `
 -f reads a plan from a file, or from each file that matches a pattern. Files of
-TouchStone (cri, oci, filter, runs, scale, output) work too. After several plans
+TouchStone (cri, oci, filter, runs, scale, output) work too. After two to twelve plans
 DIR/index.html has the results of all of them. Without --targets, a plan that names no
 targets measures native and each runtime on this machine, called without a daemon;
 --managed and --cri add engines.

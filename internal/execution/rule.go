@@ -88,7 +88,7 @@ func (e *Execution) stopped(rule *result.Stopping) []string {
 		wording.Counted(len(rule.Stopped), "cell"), maximum, strings.Join(parts, ", "))}
 }
 
-// estimate spells the time that a run of targets takes, and what its budget is too short for.
+// estimate spells the time that a run of targets takes, and the number of blocks that a short budget is enough for.
 func estimate(p runner.Progress, targets int) string {
 	upper, lower := p.Left.Round(time.Second), p.Least.Round(time.Second)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,9 @@ import (
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 const image = "localhost/touchstone:test"
+
+// nodes is the number of measured nodes, which is the size of a cluster without options.
+const nodes = 2
 
 // build builds touchstone and the image of its agents, once for all tests, beside the test program: go test removes both, also after a kill.
 var build = sync.OnceValues(func() (dir string, err error) {
@@ -127,30 +131,39 @@ func (r *run) end() error {
 	return r.cmd.Wait()
 }
 
-// trials counts the trials in the results file.
-func (p *place) trials(t *testing.T) int {
+// trials counts the trials in the results file, of all nodes and of the node that has the fewest.
+func (p *place) trials(t *testing.T) (sum, minimum int) {
 	t.Helper()
 	db, err := store.OpenReadOnly(t.Context(), filepath.Join(p.dir, "touchstone.db"))
 	must.Do(t, err)
 	list, err := db.Runs(t.Context())
 	must.Do(t, err, db.Close())
-	count := 0
+	var counts []int
 	for _, r := range list {
+		count := 0
 		for _, n := range r.Trials {
 			count += n
 		}
+		sum, counts = sum+count, append(counts, count)
 	}
-	return count
+	if len(counts) < nodes {
+		return sum, 0
+	}
+	return sum, slices.Min(counts)
 }
 
-// awaitTrials waits until the results file has a number of trials. The file has no event.
+// awaitTrials waits until each node has a number of trials in the results file. A node may begin long after another one. The file has no event.
 func (p *place) awaitTrials(t *testing.T, number int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	for p.trials(t) < number {
+	for {
+		sum, minimum := p.trials(t)
+		if minimum >= number {
+			return
+		}
 		if ctx.Err() != nil {
-			t.Fatalf("the results file has %d trials, want %d", p.trials(t), number)
+			t.Fatalf("the results file has %d trials, %d of the node with the fewest, want %d of each node", sum, minimum, number)
 		}
 	}
 }
@@ -162,8 +175,8 @@ func (p *place) check(t *testing.T, blocks int) {
 	must.Do(t, err)
 	heads, err := db.Heads(t.Context())
 	must.Do(t, err)
-	if len(heads) != 2 {
-		t.Errorf("%d runs, want 2", len(heads))
+	if len(heads) != nodes {
+		t.Errorf("%d runs, want %d", len(heads), nodes)
 	}
 	for _, head := range heads {
 		r, err := db.Run(t.Context(), head.ID)
@@ -223,10 +236,10 @@ func TestKilledCoordinator(t *testing.T) {
 	defer p.checkLeftovers(t)
 	r := p.begin(t, "-n", "5")
 	r.await(t, "measuring")
-	p.awaitTrials(t, 3)
+	p.awaitTrials(t, 2)
 	must.Do(t, r.cmd.Process.Kill())
 	_ = r.end() // killed
-	count := p.trials(t)
+	count, _ := p.trials(t)
 	if out, err := p.command(t, "cluster", "collect", "-d", p.dir).CombinedOutput(); err != nil {
 		t.Fatalf("collect: %v\n%s", err, out)
 	}
@@ -242,7 +255,7 @@ func TestLostAgents(t *testing.T) {
 	defer p.checkLeftovers(t)
 	r := p.begin(t, "-n", "6")
 	r.await(t, "measuring")
-	p.awaitTrials(t, 4)
+	p.awaitTrials(t, 2)
 	p.Node(t, 1, "pkill", "-KILL", "-f", "^/touchstone agent")
 	namespace := strings.TrimPrefix(strings.TrimSpace(p.Kubectl(t, "get", "namespaces", "-l", "touchstone.run", "-o", "name")), "namespace/")
 	p.Kubectl(t, "-n", namespace, "delete", "pod", "-l", "touchstone.role=agent,touchstone.node=node2", "--wait=false")
@@ -259,7 +272,7 @@ func TestInterrupt(t *testing.T) {
 	defer p.checkLeftovers(t)
 	r := p.begin(t, "-n", "200")
 	r.await(t, "measuring")
-	p.awaitTrials(t, 2)
+	p.awaitTrials(t, 1)
 	must.Do(t, r.cmd.Process.Signal(os.Interrupt))
 	_ = r.end()
 	if code := r.cmd.ProcessState.ExitCode(); code != 130 {
@@ -275,7 +288,7 @@ func TestLostNode(t *testing.T) {
 	defer p.checkLeftovers(t)
 	r := p.begin(t, "-n", "12")
 	r.await(t, "measuring")
-	p.awaitTrials(t, 4)
+	p.awaitTrials(t, 2)
 	p.Freeze(t, 1)
 	r.await(t, "the control plane has lost the node")
 	p.Thaw(t, 1)

@@ -107,12 +107,16 @@ func (f *fleet) measured(blocks int) {
 	}
 }
 
-// awaitTrials waits until the results file has a number of trials.
+// awaitTrials waits until each node has a number of trials in the results file. A node may begin long after another one.
 func (f *fleet) awaitTrials(count int) {
 	f.Helper()
-	f.await(fmt.Sprintf("the results file has fewer than %d trials", count), func() string {
-		if found := f.trials(); found < count && !f.coordinator.hasExited() {
-			return fmt.Sprint(found)
+	f.await(fmt.Sprintf("a node has fewer than %d trials in the results file", count), func() string {
+		runs := f.runs()
+		for n := range f.nodes {
+			name := nodeName(n + 1)
+			if found := len(runs[name].Trials); found < count && !f.coordinator.hasExited() {
+				return fmt.Sprintf("%s has %d", name, found)
+			}
 		}
 		return ""
 	})
@@ -248,7 +252,7 @@ func taints(s *site) {
 	s.Kubectl(s, "taint", "node", "node2", "dedicated-")
 
 	f = s.begin(longPlan)
-	f.awaitTrials(6)
+	f.awaitTrials(3)
 	f.keep()
 	s.Kubectl(s, "taint", "node", "node2", "maintenance=true:NoExecute")
 	f.awaitOutput(`node2: starting: the scheduler does not place its pod: .*untolerated taint`)
@@ -287,7 +291,7 @@ func foreignArchitecture(s *site) {
 // drained drains a node in the middle of a run. The run goes on when the node takes pods again.
 func drained(s *site) {
 	f := s.begin(longPlan)
-	f.awaitTrials(6)
+	f.awaitTrials(3)
 	f.keep()
 	defer func() { _, _ = s.kubectl("uncordon", "node2") }()
 	s.Kubectl(s, "drain", "node2", "--force", "--delete-emptydir-data", "--timeout=180s", "--pod-selector", "touchstone.role=agent")
@@ -308,7 +312,7 @@ value: 1000
 `)
 	defer func() { _, _ = s.kubectl("delete", "priorityclass", "high") }()
 	f := s.begin(longPlan)
-	f.awaitTrials(6)
+	f.awaitTrials(3)
 	f.keep()
 	cpus, err := s.kubectl("get", "node", "node2", "-o", "jsonpath={.status.allocatable.cpu}")
 	must.Do(s, err)
@@ -470,7 +474,7 @@ func unreliableServer(s *site) {
 // killedServer kills the API server under trials. It refuses requests after its return, until it has read the roles. No trial has failed.
 func killedServer(s *site) {
 	f := s.begin(longPlan)
-	for count := 4; count <= 40; count += 9 {
+	for count := 2; count <= 20; count += 4 {
 		f.awaitTrials(count)
 		s.KillControl(s, "kube-apiserver")
 	}

@@ -69,7 +69,7 @@ func (s *site) cleanNodes() {
 // killedPrivilegedAgents kills the agent of one node, and removes the pod of the other one at once.
 func killedPrivilegedAgents(s *site) {
 	f := s.begin(machinePlan, "--privileged-agents")
-	f.awaitTrials(20)
+	f.awaitTrials(10)
 	f.keep()
 	if groups := s.Node(s, 1, "sh", "-c", `cat /proc/$(pgrep -f '^/proc/self/exe agent node')/cgroup`); strings.Contains(groups, "kubepods") ||
 		!strings.Contains(groups, "/touchstone-agent-"+f.id) {
@@ -95,7 +95,7 @@ func killedPrivilegedAgents(s *site) {
 // abandonedNodes kills the coordinator and all agents. A clean-up finds what they left on the nodes.
 func abandonedNodes(s *site) {
 	f := s.begin(machinePlan, "--privileged-agents")
-	f.awaitTrials(10)
+	f.awaitTrials(5)
 	must.Do(s, f.coordinator.cmd.Process.Signal(syscall.SIGKILL))
 	<-f.coordinator.exited
 	_, err := s.kubectl("delete", "pods", "--all", "--namespace", f.namespace(), "--grace-period=0", "--force")
@@ -109,7 +109,7 @@ func abandonedNodes(s *site) {
 // stoppedPrivilegedAgents interrupts the coordinator.
 func stoppedPrivilegedAgents(s *site) {
 	f := s.begin(machinePlan, "--privileged-agents")
-	f.awaitTrials(10)
+	f.awaitTrials(5)
 	must.Do(s, f.coordinator.cmd.Process.Signal(syscall.SIGINT))
 	f.mustEnd(exitInterrupted)
 	f.check()

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,7 +34,7 @@ type step struct {
 	tests bool
 	// limit ends the step.
 	limit time.Duration
-	// gentle lowers the priority of the step, below the tests of engines.
+	// gentle lowers the priority of the step, below the tests of engines: see gentleness.
 	gentle bool
 }
 
@@ -46,6 +47,11 @@ type outcome struct {
 	cpu   time.Duration
 	tests results
 }
+
+// gentleness is the niceness of a gentle step. With 5 the step has a third of the weight of a program with normal priority, so that it goes on beside
+// busy programs of the machine. With 10 it has a tenth: the pure tests took more than 40 minutes for 6 minutes of CPU
+// beside two busy loops.
+const gentleness = 5
 
 // grace is the time between SIGINT and SIGKILL. Scripts remove their files in it, the campaign its hosts, and engine tests their sessions. go test ends at once with SIGTERM, and waits
 // for its tests after SIGINT. Other tests end at once: touchstone cleanup removes the rest of their runs.
@@ -165,7 +171,7 @@ func (s *suite) execute(ctx context.Context, st step, file string) (tests result
 	defer func() { _ = log.Close() }()
 	args := st.args
 	if st.gentle {
-		args = append([]string{"nice", "-n", "10"}, args...)
+		args = append([]string{"nice", "-n", strconv.Itoa(gentleness)}, args...)
 	}
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Dir = s.root

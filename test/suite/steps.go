@@ -87,6 +87,14 @@ func goTest(args ...string) []string {
 	return append([]string{"go", "test", "-json", "-count=1", "-trimpath", "-vet=off", "-ldflags=-s -w"}, args...)
 }
 
+// limit is the time after which a step hangs. A busy machine needs several times the usual time.
+func (s *suite) limit() time.Duration {
+	if s.all {
+		return 150 * time.Minute
+	}
+	return 60 * time.Minute
+}
+
 // steps lists the steps of this change.
 func (s *suite) steps() []step {
 	parts := slices.DeleteFunc(slices.Clone(partsOfEngines), func(name string) bool { return slices.Contains(s.without, name) })
@@ -97,10 +105,10 @@ func (s *suite) steps() []step {
 	if s.runs("cluster/fake", "fleet/scale") {
 		tools = append(tools, "kwok")
 	}
-	// Limits against hanging.
-	limit, timeout := 60*time.Minute, "40m"
+	limit := s.limit()
+	timeout := "40m"
 	if s.all {
-		limit, timeout = 150*time.Minute, "120m"
+		timeout = "120m"
 	}
 	skips := pattern(slices.Concat(slices.Collect(maps.Values(measuring()))...))
 	// machine returns the step of packages that run one at a time. The option of the machine's lock lets other steps run beside them, or not.
@@ -123,9 +131,9 @@ func (s *suite) steps() []step {
 		{name: "runtimes", after: []string{"~tools"}, args: append([]string{"scripts/runtimes.sh"}, parts...), limit: 60 * time.Minute},
 		{name: "programs", args: []string{"make", "--no-print-directory", "chaos-programs"}, limit: 10 * time.Minute},
 		{name: "image", after: []string{"programs"}, args: []string{"scripts/image.sh"}, limit: 30 * time.Minute},
-		{name: "pure", tests: true, limit: 40 * time.Minute, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
-		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: 40 * time.Minute, gentle: true},
-		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: 40 * time.Minute, gentle: true},
+		{name: "pure", tests: true, limit: limit, gentle: true, env: s.env(), args: goTest(append([]string{"-p", "2", "-timeout", "30m"}, s.purePackages()...)...)},
+		{name: "lint", after: []string{"~pure", "tools"}, args: []string{"make", "--no-print-directory", "lint"}, limit: limit, gentle: true},
+		{name: "cross", after: []string{"~pure", "~lint"}, args: []string{"make", "--no-print-directory", "cross"}, limit: limit, gentle: true},
 		engines, host,
 	}
 	if s.clusters {
@@ -186,10 +194,10 @@ func (s *suite) measure(steps []step) []step {
 func (s *suite) further() []step {
 	return []step{
 		{
-			name: "race", after: []string{"~cross"}, tests: true, limit: 40 * time.Minute, gentle: true,
+			name: "race", after: []string{"~cross"}, tests: true, limit: s.limit(), gentle: true,
 			args: append(goTest("-race", "-short", "-p", "2", "-timeout", "30m"), "./..."), env: []string{"CGO_ENABLED=1"},
 		},
-		{name: "fuzz", after: []string{"~race"}, args: []string{"make", "--no-print-directory", "fuzz"}, limit: 40 * time.Minute, gentle: true},
+		{name: "fuzz", after: []string{"~race"}, args: []string{"make", "--no-print-directory", "fuzz"}, limit: s.limit(), gentle: true},
 		{
 			name: "pages", after: []string{"~engines", "~host", "~cluster", "~lab", "~fuzz", "programs", "image", "tools", "runtimes"}, parts: partsOfEngines, tests: true, limit: 60 * time.Minute,
 			args: goTest("-p", "1", "-timeout", "50m", "./test/pages"), env: append(s.env(), "TOUCHSTONE_PAGES=1"),

@@ -49,8 +49,7 @@ type outcome struct {
 }
 
 // gentleness is the niceness of a gentle step. With 5 the step has a third of the weight of a program with normal priority, so that it goes on beside
-// busy programs of the machine. With 10 it has a tenth: the pure tests took more than 40 minutes for 6 minutes of CPU
-// beside two busy loops.
+// busy programs of the machine. With 10 the step has a tenth: the pure tests took more than 40 minutes for 6 minutes of CPU beside two busy loops.
 const gentleness = 5
 
 // grace is the time between SIGINT and SIGKILL. Scripts remove their files in it, the campaign its hosts, and engine tests their sessions. go test ends at once with SIGTERM, and waits

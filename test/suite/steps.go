@@ -87,7 +87,7 @@ func goTest(args ...string) []string {
 	return append([]string{"go", "test", "-json", "-count=1", "-trimpath", "-vet=off", "-ldflags=-s -w"}, args...)
 }
 
-// limit is the time after which a step hangs. A busy machine needs several times the usual time.
+// limit ends a step that hangs. A step takes several times as long beside busy programs of the machine.
 func (s *suite) limit() time.Duration {
 	if s.all {
 		return 150 * time.Minute
